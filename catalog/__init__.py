@@ -1,0 +1,1 @@
+"""What exists: names, types, errors; imports nothing of ours."""

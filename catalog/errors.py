@@ -1,0 +1,60 @@
+"""Every client-visible error, with its SQLSTATE; raised anywhere, rendered by the proxy alone."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Error(Exception):
+    """A condition the user can act on; message as PostgreSQL's: lower case, no full stop."""
+
+    sqlstate: ClassVar[str] = "XX000"
+
+    def __init_subclass__(cls, *, sqlstate: str | None = None) -> None:
+        if sqlstate is not None:
+            cls.sqlstate = sqlstate
+
+    def __init__(
+        self, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+
+
+class ProtocolViolation(Error, sqlstate="08P01"):
+    """The peer sent bytes that the protocol does not allow."""
+
+
+class ConnectionFailure(Error, sqlstate="08006"):
+    """The upstream server went away while a session was open."""
+
+
+class FeatureNotSupported(Error, sqlstate="0A000"):
+    """Valid in PostgreSQL, but cannot pass through Gavial."""
+
+
+class InvalidAuthorization(Error, sqlstate="28000"):
+    """The connection cannot be authenticated in this way."""
+
+
+class InvalidPassword(Error, sqlstate="28P01"):
+    """The password, or the proof of knowing it, is wrong."""
+
+
+class TooManyConnections(Error, sqlstate="53300"):
+    """The configured number of connections is in use."""
+
+
+class AdminShutdown(Error, sqlstate="57P01"):
+    """Gavial is stopping."""
+
+
+class CannotConnectNow(Error, sqlstate="57P03"):
+    """The upstream server does not answer (yet)."""
+
+
+class ConfigurationError(Error, sqlstate="F0000"):
+    """What the operator asked for cannot be done; printed in one line by the command."""

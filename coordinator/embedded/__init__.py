@@ -1,0 +1,1 @@
+"""PostgreSQL servers that Gavial runs itself."""

@@ -1,0 +1,1 @@
+"""Schedule and changes to results."""

@@ -1,0 +1,1 @@
+"""Launcher of the installed wheel."""

@@ -1,0 +1,5 @@
+"""`python -m gavial`."""
+
+from gavial.launch import main
+
+main()

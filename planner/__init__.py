@@ -1,0 +1,1 @@
+"""Bound query to schedule; pure."""

@@ -1,0 +1,1 @@
+"""Bytes to statements and rows, and back."""
