@@ -1,0 +1,85 @@
+"""A running server: started, awaited, stopped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from catalog.errors import CannotConnectNow
+from coordinator.embedded.cluster import Cluster
+from coordinator.embedded.process import start_as
+from coordinator.embedded.settings import command_line
+
+POLL_SECONDS = 0.02
+
+
+class Postmaster:
+    """The server on one cluster, a child of this process that ends with it."""
+
+    def __init__(self, cluster: Cluster, settings: Mapping[str, str], output: Path) -> None:
+        self.cluster = cluster
+        self.output = output
+        # The kernel ends the server with the thread that forked it: this one lives as long as the object.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="postmaster")
+        postgres = cluster.binaries.program("postgres")
+        command: list[str | Path] = [postgres, "-D", cluster.directory, *command_line(settings)]
+        self._process: subprocess.Popen[bytes] = self._thread.submit(
+            start_as, cluster.account, command, directory=cluster.directory.parent, output=output
+        ).result()
+
+    @property
+    def pid(self) -> int:
+        """The process to signal."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """The exit status, or None while it runs."""
+        return self._process.poll()
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Return when it accepts connections; recovery after a crash is waited for."""
+        deadline = time.monotonic() + seconds
+        while not self._is_ready():
+            if (status := self.poll()) is not None:
+                raise CannotConnectNow(
+                    f"PostgreSQL ended with status {status}", detail=last_lines(self.output)
+                )
+            if time.monotonic() > deadline:
+                raise CannotConnectNow(
+                    f"PostgreSQL is not ready after {seconds:.0f} seconds", detail=last_lines(self.output)
+                )
+            time.sleep(POLL_SECONDS)
+
+    def _is_ready(self) -> bool:
+        """Its lock file names our child first and its state last."""
+        try:
+            lines = (self.cluster.directory / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
+
+    def stop(self, seconds: float = 60) -> int:
+        """Fast shutdown; immediate after the deadline; returns the exit status."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            status = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGQUIT)
+            status = self._process.wait()
+        self._thread.shutdown()
+        return status
+
+    def kill(self) -> None:
+        """SIGKILL: what a crash does; its backends notice by themselves."""
+        self._process.kill()
+        self._process.wait()
+        self._thread.shutdown()
+
+
+def last_lines(path: Path, count: int = 10) -> str:
+    """The end of a log."""
+    return "\n".join(path.read_text(errors="replace").splitlines()[-count:])
