@@ -1,0 +1,1 @@
+"""Programs that answer one question each by measuring, in turns; see README.md."""
