@@ -15,7 +15,12 @@ class Error(Exception):
             cls.sqlstate = sqlstate
 
     def __init__(
-        self, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        position: int | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message

@@ -1,0 +1,192 @@
+"""The `gavial` command."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+import psycopg
+
+from catalog import postgres
+from catalog.errors import ConfigurationError, Error
+from catalog.version import VERSION
+from proxy.serve import Service, serve
+from proxy.settings import Limits, Settings, Upstream, parse_upstream
+from proxy.tls import self_signed, server_context
+
+_DATA: Final = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("gavial-data"),
+    show_default="./gavial-data",
+    help="Directory of everything that Gavial keeps.",
+)
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+@click.group()
+@click.version_option(VERSION, prog_name="gavial")
+def gavial() -> None:
+    """PostgreSQL, plus standing queries that pace themselves."""
+
+
+@gavial.command("serve")
+@_DATA
+@click.option("--host", default="localhost", show_default=True, help="Name or address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=5433, show_default=True, help="0: any free one."
+)
+@click.option(
+    "--socket-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    show_default="the data directory",
+    help="Directory of the Unix socket.",
+)
+@click.option("--upstream", metavar="DSN", help="PostgreSQL to stand in front of; none: one of our own.")
+@click.option("--workers", type=click.IntRange(1, 64), show_default="one per core", help="Proxy processes.")
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, PEM.")
+@click.option("--tls-self-signed", is_flag=True, help="Make a certificate in the data directory, and use it.")
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    default=5000,
+    show_default=True,
+    help="The next one is refused with 53300.",
+)
+@click.option("--proxy-protocol", is_flag=True, help="Expect PROXY protocol v2 on TCP connections.")
+@click.option("--allow-trust", is_flag=True, help="Let clients in whom the upstream asks for no password.")
+@click.option(
+    "--startup-seconds",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    show_default=True,
+    help="Time from accept to the end of authentication.",
+)
+@click.option(
+    "--drain-seconds",
+    type=click.FloatRange(0),
+    default=5.0,
+    show_default=True,
+    help="Time that busy sessions get after SIGTERM.",
+)
+@click.option("--spark-master", metavar="URL", help="Cluster for standing queries (none are run yet).")
+@click.option(
+    "--spark-remote", metavar="URL", help="Spark Connect server for standing queries (none are run yet)."
+)
+@click.option(
+    "--console-port",
+    type=click.IntRange(0, 65535),
+    default=8433,
+    show_default=True,
+    help="Port of the console (there is none yet).",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(_LEVELS),
+    default="warning",
+    show_default=True,
+    help="Least serious message to log on standard error.",
+)
+def serve_command(
+    *,
+    data: Path,
+    host: str,
+    port: int,
+    socket_dir: Path | None,
+    upstream: str | None,
+    workers: int | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    tls_self_signed: bool,
+    max_connections: int,
+    proxy_protocol: bool,
+    allow_trust: bool,
+    startup_seconds: float,
+    drain_seconds: float,
+    spark_master: str | None,
+    spark_remote: str | None,
+    console_port: int,  # noqa: ARG001 - named for scripts; there is no console yet
+    log_level: str,
+) -> None:
+    """Run the proxy, and PostgreSQL behind it unless there is an upstream; until SIGTERM."""
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if spark_master and spark_remote:
+        raise click.UsageError("--spark-master and --spark-remote exclude each other")
+    cert, key = _certificate(data, tls_cert, tls_key, make=tls_self_signed)
+    parsed = parse_upstream(upstream) if upstream else None
+    settings = Settings(
+        upstream=parsed or Upstream("", 0, "", "", ""),
+        limits=Limits(max_connections, startup_seconds, drain_seconds),
+        tls_cert=cert,
+        tls_key=key,
+        allow_trust=allow_trust,
+        proxy_protocol=proxy_protocol,
+        log_level=log_level,
+    )
+    serve(Service(data, host, port, socket_dir, parsed, workers or _cores(), settings))
+
+
+@gavial.command("url")
+@_DATA
+def url_command(data: Path) -> None:
+    """Print the URI to connect with, password included."""
+    try:
+        click.echo((data / "url").read_text().strip())
+    except OSError:
+        raise ConfigurationError(
+            f"nothing is served from {data}", hint=f"Start it: gavial serve --data {data}"
+        ) from None
+
+
+@gavial.command("install")
+@click.option(
+    "--upstream", metavar="DSN", required=True, help="A superuser's login in the database to prepare."
+)
+@click.option("--allow-verifier", metavar="ROLE", help="Login of --upstream of `gavial serve`.")
+def install_command(upstream: str, allow_verifier: str | None) -> None:
+    """Prepare a database of a PostgreSQL that Gavial stands in front of."""
+
+    async def install() -> None:
+        async with await psycopg.AsyncConnection.connect(upstream, autocommit=True) as connection:
+            await postgres.install(connection)
+            if allow_verifier:
+                await postgres.allow_verifier(connection, allow_verifier)
+
+    try:
+        asyncio.run(install())
+    except psycopg.Error as error:
+        raise ConfigurationError(" ".join(str(error).split())) from None
+
+
+def _certificate(data: Path, cert: str | None, key: str | None, *, make: bool) -> tuple[str, str]:
+    if make and (cert or key):
+        raise click.UsageError("--tls-self-signed excludes --tls-cert and --tls-key")
+    if make:
+        data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        return self_signed(data)
+    if not cert and not key:
+        return "", ""
+    if not cert or not key:
+        raise click.UsageError("--tls-cert and --tls-key belong together")
+    server_context(cert, key)
+    return os.path.abspath(cert), os.path.abspath(key)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def main() -> None:
+    """Run the command; what the user can mend is said in one line."""
+    try:
+        gavial(prog_name="gavial")
+    except Error as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        click.echo(f"gavial: {error.message}{hint}", err=True)
+        sys.exit(1)

@@ -1,0 +1,191 @@
+"""Walks both directions of a session by message headers alone; pure, and the hot path of the proxy.
+
+A frame of known length is copied blindly: what comes out is what went in, unless a statement of ours
+is on its way.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from typing import Final
+
+header: Final = struct.Struct("!BI").unpack_from
+
+SMALL_MESSAGE: Final = 10_000
+"""PostgreSQL closes the connection when a message that carries no data of the user's is longer than this."""
+
+HELD_TEXT: Final = 1 << 20
+"""A Query or Parse longer than this is never held back to be read; it passes as it comes."""
+
+HELD_NEWS: Final = 1 << 16
+"""A server message longer than this is never held back to be read."""
+
+_BUSY: Final = 0
+_QUERY, _PARSE, _TERMINATE = b"QPX"
+_READY, _PARAMETER, _NOTICE, _COMPLETE, _ERROR, _SUSPENDED = b"ZSNCEs"
+_TEXT: Final = frozenset(b"QP")
+_LARGE: Final = frozenset(b"QPFBdp")
+
+Watcher = Callable[[int, bytes], bytes]
+
+
+class ClientFrames:
+    """The client's stream: `receive` gives what may go on at once, and stops before a text of ours."""
+
+    __slots__ = ("_beyond", "_rest", "intercepting", "orderly", "suspect")
+
+    def __init__(self, *, intercepting: bool) -> None:
+        self.intercepting = intercepting
+        self.suspect: bytes | None = None
+        """A whole Query or Parse that contains one of our words; nothing passes until `release`."""
+        self.orderly = False
+        """Whether the server may leave without a word: the client said goodbye, or broke the framing."""
+        self._rest = b""
+        self._beyond = 0
+
+    @property
+    def aligned(self) -> bool:
+        """Whether the next byte would begin a message."""
+        return not self._rest and self._beyond == 0
+
+    def receive(self, data: bytes) -> bytes:
+        """Bytes that may be forwarded now; the others wait inside."""
+        if self._rest:
+            data = self._rest + data
+            self._rest = b""
+        if self.suspect is not None:
+            self._rest = data
+            return b""
+        at = self._beyond
+        size = len(data)
+        while at + 5 <= size:
+            kind, length = header(data, at)
+            if not 4 <= length <= SMALL_MESSAGE and (length < 4 or kind not in _LARGE):
+                return self._broken(data)
+            end = at + 1 + length
+            if kind in _TEXT:
+                if self.intercepting and length <= HELD_TEXT:
+                    if end > size:
+                        break
+                    if may_be_ours(data[at + 5 : end]):
+                        self.suspect = data[at:end]
+                        self._rest = data[end:]
+                        self._beyond = 0
+                        return data[:at]
+            elif kind == _TERMINATE:
+                self.orderly = True
+            at = end
+        return self._cut(data, at, size)
+
+    def release(self, message: bytes) -> bytes:
+        """Let `message` take the place of the suspect; bytes that may be forwarded now, itself first."""
+        self.suspect = None
+        return message + self.receive(b"")
+
+    def _cut(self, data: bytes, at: int, size: int) -> bytes:
+        if at >= size:
+            self._beyond = at - size
+            return data
+        self._beyond = 0
+        self._rest = data[at:]
+        return data[:at]
+
+    def _broken(self, data: bytes) -> bytes:
+        """PostgreSQL ends a session whose framing is lost; until it does, everything is passed on unread."""
+        self.orderly = True
+        self._beyond = sys.maxsize
+        return data
+
+
+def may_be_ours(text: bytes) -> bool:
+    """Whether a scan is worth while; true for every statement of ours, in any encoding a client may speak."""
+    folded = text.lower()
+    return b"standing" in folded or b"gavial" in folded
+
+
+class ServerFrames:
+    """The server's stream: follows the transaction state, shows small messages to a watcher."""
+
+    __slots__ = ("_beyond", "_rest", "last", "on_parameter", "status", "watcher")
+
+    def __init__(self, on_parameter: Callable[[bytes], None]) -> None:
+        self.status = _BUSY
+        """The byte of the last ReadyForQuery; 0 from the client's next bytes until the next one."""
+        self.last = 0
+        """Type of the last message begun."""
+        self.watcher: Watcher | None = None
+        """Sees notices, completions, errors; what it returns is forwarded instead."""
+        self.on_parameter = on_parameter
+        self._rest = b""
+        self._beyond = 0
+
+    @property
+    def aligned(self) -> bool:
+        """Whether the next byte would begin a message."""
+        return not self._rest and self._beyond == 0
+
+    def receive(self, data: bytes) -> bytes:
+        """Bytes to forward to the client now."""
+        if self._rest:
+            data = self._rest + data
+            self._rest = b""
+        if self.watcher is not None:
+            return self._receive_watched(data, self.watcher)
+        at = self._beyond
+        size = len(data)
+        kind = self.last
+        while at + 5 <= size:
+            kind, length = header(data, at)
+            if kind == _READY:
+                if at + 5 == size:
+                    break
+                self.status = data[at + 5]
+            elif kind == _PARAMETER and length <= HELD_NEWS:
+                if at + 1 + length > size:
+                    break
+                self.on_parameter(data[at + 5 : at + 1 + length])
+            at += 1 + length
+        self.last = kind
+        if at >= size:
+            self._beyond = at - size
+            return data
+        self._beyond = 0
+        self._rest = data[at:]
+        return data[:at]
+
+    def _receive_watched(self, data: bytes, watcher: Watcher) -> bytes:
+        out = []
+        at = done = self._beyond
+        size = len(data)
+        if at:
+            out.append(data[:at])
+        while at + 5 <= size:
+            kind, length = header(data, at)
+            end = at + 1 + length
+            if kind in _WATCHED and length <= HELD_NEWS:
+                if end > size:
+                    break
+                self.last = kind
+                if kind == _READY:
+                    self.status = data[at + 5]
+                elif kind == _PARAMETER:
+                    self.on_parameter(data[at + 5 : end])
+                out.append(data[done:at])
+                out.append(watcher(kind, data[at:end]))
+                done = end
+            else:
+                self.last = kind
+            at = end
+        if at >= size:
+            self._beyond = at - size
+            out.append(data[done:])
+        else:
+            self._beyond = 0
+            self._rest = data[at:]
+            out.append(data[done:at])
+        return b"".join(out)
+
+
+_WATCHED: Final = frozenset((_READY, _PARAMETER, _NOTICE, _COMPLETE, _ERROR, _SUSPENDED))

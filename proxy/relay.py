@@ -1,0 +1,229 @@
+"""One session after its login: two transports, and the bytes between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from catalog.errors import ConnectionFailure, Error
+from proxy.control import Control
+from proxy.frames import ClientFrames, ServerFrames
+from proxy.messages import TERMINATE, error_response
+from proxy.session import Session
+
+_HELD_BYTES: Final = 1 << 18
+"""What is kept for a peer that does not read before the other one has to wait."""
+
+_LARGE_TEXT: Final = 1 << 14
+"""A text longer than this is scanned off the loop."""
+
+_LINGER_SECONDS: Final = 30
+_IDLE, _ERROR = b"IE"
+
+
+class Relay:
+    """Passes bytes both ways until either side ends; whoever does not read makes only the other side wait."""
+
+    __slots__ = ("_answering", "_control", "_on_end", "_open", "client", "server", "session")
+
+    def __init__(
+        self,
+        client: asyncio.Transport,
+        server: asyncio.Transport,
+        session: Session | None,
+        control: Control,
+        on_end: Callable[[Relay], None],
+    ) -> None:
+        self.session = session
+        self.client = ClientSide(client, server, self)
+        self.server = ServerSide(server, client, self)
+        self._control = control
+        self._on_end = on_end
+        self._open = 2
+        self._answering: asyncio.Task[None] | None = None
+
+    def begin(self, from_client: bytes, from_server: bytes) -> None:
+        """Take the transports over, with what had arrived on them already."""
+        for side in (self.client, self.server):
+            side.transport.set_write_buffer_limits(high=_HELD_BYTES)
+            side.transport.set_protocol(side)
+        for transport, lost in ((self.client.transport, self.client), (self.server.transport, self.server)):
+            if transport.is_closing():
+                lost.peer.close()
+        self.server.data_received(from_server)
+        if from_client:
+            self.client.data_received(from_client)
+        self.client.transport.resume_reading()
+        self.server.transport.resume_reading()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way: outside a transaction, every message answered."""
+        return self.server.frames.status == _IDLE and self.client.frames.aligned
+
+    def end(self, error: Error) -> None:
+        """Tell the client why, if a message can begin here, and close both sides."""
+        self.client.frames.orderly = True
+        if self.server.frames.aligned and not self.client.transport.is_closing():
+            self.client.transport.write(error_response(error))
+        if self.client.frames.aligned and not self.server.transport.is_closing():
+            self.server.transport.write(TERMINATE)
+        close(self.client.transport)
+        close(self.server.transport)
+
+    def answer(self) -> None:
+        """Deal with the suspects that the client's stream has stopped at."""
+        frames = self.client.frames
+        while (suspect := frames.suspect) is not None:
+            if self.session is None or len(suspect) > _LARGE_TEXT:
+                break
+            if self.session.rewritten(suspect) is not None:
+                break
+            self.client.peer.write(frames.release(suspect))
+        if frames.suspect is not None and self._answering is None:
+            self.client.transport.pause_reading()
+            self._answering = asyncio.get_running_loop().create_task(self._answer())
+
+    async def _answer(self) -> None:
+        frames = self.client.frames
+        try:
+            while (suspect := frames.suspect) is not None:
+                self.client.peer.write(frames.release(await self._replacement(suspect)))
+        finally:
+            self._answering = None
+        self.client.let_read()
+
+    async def _replacement(self, suspect: bytes) -> bytes:
+        """What to send for a suspect: itself, unless it is ours and the database can answer it."""
+        session = self.session
+        if session is None:
+            return suspect
+        loop = asyncio.get_running_loop()
+        if len(suspect) > _LARGE_TEXT:
+            rewritten = await loop.run_in_executor(None, session.rewritten, suspect)
+        else:
+            rewritten = session.rewritten(suspect)
+        if rewritten is None or not await self._control.prepared(session.database):
+            return suspect
+        self.server.frames.watcher = session.watch
+        return rewritten
+
+    def closed(self) -> None:
+        """One side is gone."""
+        self._open -= 1
+        if self._open == 0:
+            if self._answering is not None:
+                self._answering.cancel()
+            self._on_end(self)
+
+
+class ClientSide(asyncio.Protocol):
+    """The client's end."""
+
+    __slots__ = ("_crowded", "_relay", "frames", "peer", "transport")
+
+    def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
+        self.transport = transport
+        self.peer = peer
+        self.frames = ClientFrames(intercepting=relay.session is not None)
+        self._relay = relay
+        self._crowded = False
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the loop."""
+        frames = self.frames
+        out = frames.receive(data)
+        if out:
+            self._relay.server.frames.status = 0
+            self.peer.write(out)
+        if frames.suspect is not None:
+            self._relay.answer()
+
+    def eof_received(self) -> bool:
+        """Called by the loop: a client may close its half and still read what the server has to say."""
+        self.frames.orderly = True
+        if self.transport.get_extra_info("sslcontext") is None and self.peer.can_write_eof():
+            if not self.peer.is_closing():
+                self.peer.write_eof()
+            return True
+        close(self.peer)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Called by the loop."""
+        self.frames.orderly = True
+        close(self.peer)
+        self._relay.closed()
+
+    def pause_writing(self) -> None:
+        """Called by the loop: the client does not read."""
+        self.peer.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Called by the loop."""
+        if not self.peer.is_closing():
+            self.peer.resume_reading()
+
+    def hold_back(self, *, crowded: bool) -> None:
+        """The server cannot take more for now, or can again."""
+        self._crowded = crowded
+        if crowded:
+            self.transport.pause_reading()
+        else:
+            self.let_read()
+
+    def let_read(self) -> None:
+        """Read on, unless the server is crowded or a statement of ours is being looked at."""
+        if not self._crowded and self.frames.suspect is None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+
+class ServerSide(asyncio.Protocol):
+    """The server's end."""
+
+    __slots__ = ("_relay", "frames", "peer", "transport")
+
+    def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
+        self.transport = transport
+        self.peer = peer
+        self.frames = ServerFrames(relay.session.parameter if relay.session is not None else _ignore)
+        self._relay = relay
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the loop."""
+        self.peer.write(self.frames.receive(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Called by the loop: what the server said is the last word, unless it went in silence."""
+        frames = self.frames
+        if not (self._relay.client.frames.orderly or self.peer.is_closing()):
+            complete = frames.aligned and self._relay.client.frames.aligned
+            if complete and frames.last != _ERROR:
+                self.peer.write(
+                    error_response(ConnectionFailure("the PostgreSQL server closed the connection"))
+                )
+        close(self.peer)
+        self._relay.closed()
+
+    def pause_writing(self) -> None:
+        """Called by the loop: the server does not read."""
+        self._relay.client.hold_back(crowded=True)
+
+    def resume_writing(self) -> None:
+        """Called by the loop."""
+        self._relay.client.hold_back(crowded=False)
+
+
+def close(transport: asyncio.Transport) -> None:
+    """Close when what is written has been taken; a peer that takes nothing is cut off in the end."""
+    if transport.is_closing():
+        return
+    pending = transport.get_write_buffer_size()
+    transport.close()
+    if pending:
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, transport.abort)
+
+
+def _ignore(_body: bytes) -> None:
+    """Parameters matter only where statements of ours may come."""

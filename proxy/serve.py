@@ -1,0 +1,183 @@
+"""`gavial serve`: everything that runs, from the first lock to the last process."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Final
+from urllib.parse import quote
+
+from catalog.errors import ConfigurationError
+from coordinator.embedded.postgres import EmbeddedPostgres
+from proxy.listen import listen_tcp, listen_unix
+from proxy.settings import Limits, Settings, Upstream
+from proxy.workers import Workers
+
+log = logging.getLogger(__name__)
+
+_WATCH_SECONDS: Final = 0.2
+_STOPPING_SECONDS: Final = 5.0
+_DESCRIPTORS_A_SESSION: Final = 2
+_DESCRIPTORS_SPARE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What `gavial serve` was asked for."""
+
+    data: Path
+    host: str
+    port: int
+    socket_dir: Path | None
+    upstream: Upstream | None
+    workers: int
+    settings: Settings
+
+
+def serve(service: Service) -> None:
+    """Run until SIGTERM or SIGINT."""
+    stop = _Signals()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_locked(service.data))
+        listeners = _listen(service, stack)
+        port = listeners[0].getsockname()[1]
+        embedded = None
+        upstream = service.upstream
+        if upstream is None:
+            embedded = EmbeddedPostgres(service.data)
+            stack.callback(embedded.stop)
+            upstream = _embedded_upstream(embedded)
+        settings = replace(service.settings, upstream=upstream, limits=_affordable(service.settings.limits))
+        workers = Workers(service.workers, settings, listeners)
+        stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
+        workers.start()
+        write_url(service.data, service.host, port, upstream)
+        stack.callback((service.data / "url").unlink, missing_ok=True)
+        _announce(service, port, upstream)
+        _watch(stop, workers, embedded)
+        for listener in listeners:
+            listener.close()
+
+
+def write_url(data: Path, host: str, port: int, upstream: Upstream) -> None:
+    """Keep the connection URI, password and all, where only the owner can read it."""
+    password = f":{quote(upstream.password, safe='')}" if upstream.password else ""
+    address = f"[{host}]" if ":" in host else host
+    url = (
+        f"postgresql://{quote(upstream.user, safe='')}{password}@{address}:{port}"
+        f"/{quote(upstream.database, safe='')}"
+    )
+    path = data / "url"
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(url + "\n")
+
+
+class _Signals:
+    """Signals as flags, looked at by the watch."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.reload = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, self._on_reload)
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop = True
+
+    def _on_reload(self, _number: int, _frame: FrameType | None) -> None:
+        self.reload = True
+
+
+def _watch(signals: _Signals, workers: Workers, embedded: EmbeddedPostgres | None) -> None:
+    while not signals.stop:
+        time.sleep(_WATCH_SECONDS)
+        if signals.reload:
+            signals.reload = False
+            workers.signal(signal.SIGHUP)
+        workers.replace_dead()
+        if embedded is not None and not signals.stop and embedded.poll() is not None:
+            log.error("the embedded PostgreSQL ended; starting it again")
+            _restart(embedded)
+
+
+def _restart(embedded: EmbeddedPostgres) -> None:
+    try:
+        embedded.restart()
+    except ConfigurationError as error:
+        log.error("the embedded PostgreSQL does not start: %s; trying again", error)
+
+
+def _embedded_upstream(embedded: EmbeddedPostgres) -> Upstream:
+    endpoint = embedded.start()
+    return Upstream(
+        host=str(endpoint.socket_dir),
+        port=endpoint.port,
+        user=endpoint.user,
+        password=endpoint.password,
+        database=endpoint.database,
+        sslmode="disable",
+        embedded=True,
+    )
+
+
+def _listen(service: Service, stack: contextlib.ExitStack) -> list[socket.socket]:
+    listeners = listen_tcp(service.host, service.port)
+    port = listeners[0].getsockname()[1]
+    directory = service.socket_dir or service.data
+    unix = listen_unix(directory, port)
+    stack.callback((directory / f".s.PGSQL.{port}").unlink, missing_ok=True)
+    return [*listeners, unix]
+
+
+def _affordable(limits: Limits) -> Limits:
+    """As many connections as were asked for, if the process may open their descriptors."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    room = max(1, (hard - _DESCRIPTORS_SPARE) // _DESCRIPTORS_A_SESSION)
+    if room < limits.connections:
+        log.warning("%d connections at most: the limit on open files is %d", room, hard)
+    return replace(limits, connections=min(limits.connections, room))
+
+
+def _announce(service: Service, port: int, upstream: Upstream) -> None:
+    behind = "embedded PostgreSQL" if upstream.embedded else f"{upstream.host}:{upstream.port}"
+    sys.stdout.write(
+        f"gavial: ready on {service.host}:{port} before {behind}, {service.workers} processes; "
+        f'connect: psql "$(gavial url --data {service.data})"\n'
+    )
+    sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _locked(data: Path) -> Iterator[None]:
+    """The data directory, made if need be, is ours alone."""
+    try:
+        data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigurationError(f"cannot use the data directory {data}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ConfigurationError(
+            f"another gavial uses the data directory {data}", hint="Stop it, or choose another with --data."
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,95 @@
+"""What the operator asked for, as frozen values that travel to the worker processes as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from catalog.errors import ConfigurationError
+
+_SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The PostgreSQL behind the proxy, and the proxy's own login there (its control connection)."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    database: str
+    sslmode: str = "prefer"
+    sslrootcert: str = ""
+    embedded: bool = False
+
+    @property
+    def socket_path(self) -> str | None:
+        """The Unix socket to connect to, where the host is a directory."""
+        return f"{self.host}/.s.PGSQL.{self.port}" if self.host.startswith("/") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that answer at once."""
+
+    connections: int = 5000
+    startup_seconds: float = 60.0
+    drain_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a worker needs to know."""
+
+    upstream: Upstream
+    limits: Limits
+    tls_cert: str = ""
+    tls_key: str = ""
+    allow_trust: bool = False
+    proxy_protocol: bool = False
+    log_level: str = "warning"
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Settings:
+        """The value that `to_json` wrote."""
+        values: dict[str, Any] = json.loads(text)
+        values["upstream"] = Upstream(**values["upstream"])
+        values["limits"] = Limits(**values["limits"])
+        return Settings(**values)
+
+
+def parse_upstream(dsn: str) -> Upstream:
+    """Read `--upstream`: exactly what it says, so a host must be named and there is one of it."""
+    try:
+        given = {key: str(value) for key, value in conninfo_to_dict(dsn).items()}
+    except ProgrammingError as error:
+        raise ConfigurationError(f"--upstream is not a connection string: {error}".strip()) from None
+    host = given.get("host") or given.get("hostaddr", "")
+    if not host or "," in host:
+        raise ConfigurationError(
+            "--upstream must name one host", hint="For example: postgresql://user@127.0.0.1:5432/postgres"
+        )
+    mode = given.get("sslmode", "prefer")
+    if mode not in _SSL_MODES:
+        raise ConfigurationError(f'--upstream: sslmode "{mode}" is none of {", ".join(_SSL_MODES)}')
+    if "sslcert" in given:
+        raise ConfigurationError("--upstream: a client certificate would make every client the proxy itself")
+    user = given.get("user", "postgres")
+    return Upstream(
+        host=host,
+        port=int(given.get("port", "5432")),
+        user=user,
+        password=given.get("password", ""),
+        database=given.get("dbname", user),
+        sslmode=mode,
+        sslrootcert=given.get("sslrootcert", ""),
+    )
