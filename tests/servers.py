@@ -1,4 +1,4 @@
-"""Real servers for tests: throw-away PostgreSQL clusters, and `gavial serve` with or without one behind it."""
+"""Real servers for tests: throw-away PostgreSQL clusters, and `gavial serve`, alone or before one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from coordinator.embedded import binaries, cluster
 from coordinator.embedded.account import server_account
-from coordinator.embedded.postmaster import Postmaster
+from coordinator.embedded.postmaster import OUTPUT, Postmaster
 from coordinator.embedded.process import run_as
 from coordinator.embedded.settings import quoted_directory
 
@@ -155,7 +155,7 @@ class Server:
     def __init__(self, home: Path, major: int, options: Mapping[str, str]) -> None:
         self.home = home
         self.major = major
-        self.log = home / "log"
+        self.log = home / "log" / OUTPUT
         self.port = free_port()
         self.socket_dir = home
         self.cluster = cluster.Cluster(home / "cluster", binaries_of(major), server_account())
@@ -165,7 +165,7 @@ class Server:
     def start(self) -> None:
         """Start on the same port and wait until it accepts connections."""
         where = {"port": str(self.port), "unix_socket_directories": quoted_directory(self.socket_dir)}
-        self.postmaster = Postmaster(self.cluster, {**self._options, **where}, self.log)
+        self.postmaster = Postmaster(self.cluster, {**self._options, **where}, self.log.parent)
         self.postmaster.wait_until_ready(DEADLINE_SECONDS)
 
     def stop(self) -> None:
@@ -197,6 +197,7 @@ def postgres(
     options = {**FAST, **settings}
     try:
         run_as(original.account, ["/bin/cp", "-a", original.directory, home / "cluster"], directory=home)
+        run_as(original.account, ["/bin/mkdir", home / "log"], directory=home)
         if hba is not None:
             give(hba.encode(), home / "pg_hba.conf")
             options["hba_file"] = str(home / "pg_hba.conf")

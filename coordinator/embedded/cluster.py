@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,10 +11,11 @@ from pathlib import Path
 from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account
 from coordinator.embedded.binaries import Binaries
-from coordinator.embedded.process import run_as
+from coordinator.embedded.process import Command, run_as
 from coordinator.embedded.settings import configuration_text
 
 USER = "gavial"
+DATABASE = "gavial"
 FIRST_WITH_BUILTIN_LOCALES = 17
 
 
@@ -37,30 +37,24 @@ def major_version(directory: Path) -> int | None:
 
 
 def make(cluster: Cluster, password: str, settings: Mapping[str, str], *, sync: bool = True) -> None:
-    """Run initdb under another name and rename: what is there under the right name is complete."""
+    """Make everything under another name and rename it: what is there under the right name is complete."""
     unfinished = cluster.directory.with_name(cluster.directory.name + ".new")
-    if unfinished.exists():
-        shutil.rmtree(unfinished)
-    command: list[str | Path] = [
-        cluster.binaries.program("initdb"),
-        f"--pgdata={unfinished}",
-        f"--username={USER}",
-        "--pwfile=/dev/stdin",
-        "--auth-local=scram-sha-256",
-        "--auth-host=scram-sha-256",
-        "--encoding=UTF8",
-        "--data-checksums",
-        "--no-instructions",
-        *locale_options(cluster.binaries.major),
-        *([] if sync else ["--no-sync"]),
-    ]
-    run(cluster, command, text=password + "\n")
-    append: list[str | Path] = ["/bin/sh", "-c", 'exec cat >> "$0"', unfinished / "postgresql.conf"]
-    run(cluster, append, text="\n# Gavial's defaults\n" + configuration_text(settings))
+    run(cluster, ["/bin/rm", "-rf", unfinished])
+    postgres, initdb = (cluster.binaries.program(name) for name in ("postgres", "initdb"))
+    authentication = ["--auth-local=scram-sha-256", "--auth-host=scram-sha-256", "--pwfile=/dev/stdin"]
+    contents = ["--encoding=UTF8", "--data-checksums", *locale_options(cluster.binaries.major)]
+    options = [f"--username={USER}", *authentication, *contents, "--no-instructions", "--no-sync"]
+    run(cluster, [str(initdb), "-D", str(unfinished), *options], password + "\n")
+    append: Command = ["/bin/sh", "-c", 'exec cat >> "$0"', unfinished / "postgresql.conf"]
+    run(cluster, append, "\n# Gavial's defaults\n" + configuration_text(settings))
+    single: Command = [postgres, "--single", "-D", unfinished, "-c", "exit_on_error=on", "postgres"]
+    run(cluster, single, f"CREATE DATABASE {DATABASE}\n")
+    if sync:
+        run(cluster, [initdb, "-D", unfinished, "--sync-only"])
     unfinished.rename(cluster.directory)
 
 
-def run(cluster: Cluster, command: list[str | Path], text: str) -> None:
+def run(cluster: Cluster, command: Command, text: str = "") -> None:
     """Run one step as the cluster's account, or say what went wrong."""
     result = run_as(cluster.account, command, directory=cluster.directory.parent, text=text)
     if result.returncode != 0:

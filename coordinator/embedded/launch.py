@@ -1,8 +1,8 @@
 """Becomes another program under another account; run as a script, so only the standard library is there.
 
-A program between ours and the server makes this safe in a process with threads, because nothing of ours runs between
-fork and exec. The parent-death signal is set after the change of account, which clears it, and the output file is
-opened as the account, which nobody can trick into writing what only root may write.
+A program between ours and the server makes this safe in a process with threads: nothing of ours runs
+between fork and exec. The parent-death signal is set after the change of account, which clears it, and the
+output file is opened as the account, which nobody can trick into writing what only root may write.
 """
 
 from __future__ import annotations

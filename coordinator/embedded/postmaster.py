@@ -9,26 +9,28 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from catalog.errors import CannotConnectNow
+from catalog.errors import ConfigurationError
 from coordinator.embedded.cluster import Cluster
-from coordinator.embedded.process import start_as
+from coordinator.embedded.logs import last_lines
+from coordinator.embedded.process import Command, start_as
 from coordinator.embedded.settings import command_line
 
+OUTPUT = "start.log"
 POLL_SECONDS = 0.02
 
 
 class Postmaster:
     """The server on one cluster, a child of this process that ends with it."""
 
-    def __init__(self, cluster: Cluster, settings: Mapping[str, str], output: Path) -> None:
+    def __init__(self, cluster: Cluster, settings: Mapping[str, str], logs: Path) -> None:
         self.cluster = cluster
-        self.output = output
+        self.logs = logs
         # The kernel ends the server with the thread that forked it: this one lives as long as the object.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="postmaster")
         postgres = cluster.binaries.program("postgres")
-        command: list[str | Path] = [postgres, "-D", cluster.directory, *command_line(settings)]
+        command: Command = [postgres, "-D", cluster.directory, *command_line(settings)]
         self._process: subprocess.Popen[bytes] = self._thread.submit(
-            start_as, cluster.account, command, directory=cluster.directory.parent, output=output
+            start_as, cluster.account, command, directory=cluster.directory.parent, output=logs / OUTPUT
         ).result()
 
     @property
@@ -45,14 +47,18 @@ class Postmaster:
         deadline = time.monotonic() + seconds
         while not self._is_ready():
             if (status := self.poll()) is not None:
-                raise CannotConnectNow(
-                    f"PostgreSQL ended with status {status}", detail=last_lines(self.output)
-                )
+                raise self._failure(f"ended with status {status}")
             if time.monotonic() > deadline:
-                raise CannotConnectNow(
-                    f"PostgreSQL is not ready after {seconds:.0f} seconds", detail=last_lines(self.output)
-                )
+                raise self._failure(f"is not ready after {seconds:.0f} seconds")
             time.sleep(POLL_SECONDS)
+
+    def _failure(self, what: str) -> ConfigurationError:
+        directory = self.cluster.directory
+        return ConfigurationError(
+            f"PostgreSQL in {directory} {what}",
+            detail=last_lines(self.logs),
+            hint=f"The log is in {self.logs}.",
+        )
 
     def _is_ready(self) -> bool:
         """Its lock file names our child first and its state last."""
@@ -78,8 +84,3 @@ class Postmaster:
         self._process.kill()
         self._process.wait()
         self._thread.shutdown()
-
-
-def last_lines(path: Path, count: int = 10) -> str:
-    """The end of a log."""
-    return "\n".join(path.read_text(errors="replace").splitlines()[-count:])

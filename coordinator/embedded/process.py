@@ -7,15 +7,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from coordinator.embedded.account import Account
+
+Command: TypeAlias = Sequence[str | Path]
 
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 LAUNCHER = Path(__file__).with_name("launch.py")
 
 
 def run_as(
-    account: Account, command: Sequence[str | Path], *, directory: Path, text: str = ""
+    account: Account, command: Command, *, directory: Path, text: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end, with `text` as the input; output and error output come back as one text.
 
@@ -38,9 +41,7 @@ def run_as(
         )
 
 
-def start_as(
-    account: Account, command: Sequence[str | Path], *, directory: Path, output: Path
-) -> subprocess.Popen[bytes]:
+def start_as(account: Account, command: Command, *, directory: Path, output: Path) -> subprocess.Popen[bytes]:
     """Start a child that ends when the calling *thread* does, for that is whom the kernel watches.
 
     It gets a session of its own: Ctrl-C on a terminal passes it by, and the order of stopping stays ours.
@@ -54,7 +55,7 @@ def start_as(
     )
 
 
-def launcher(account: Account, command: Sequence[str | Path], output: Path | str = "") -> list[str]:
+def launcher(account: Account, command: Command, output: Path | str = "") -> list[str]:
     """The command line that runs `command` as the account."""
     start = [sys.executable, "-I", "-S", LAUNCHER, account.uid, account.gid, os.getpid(), output]
     return [str(part) for part in (*start, *command)]
