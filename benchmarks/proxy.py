@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+import psycopg
 
 from benchmarks.chart import draw
 from benchmarks.loads import fill
@@ -74,7 +75,7 @@ def main(
                 verdicts += judged
                 for verdict in judged:
                     click.echo(verdict_line(verdict))
-    except (MissingProgram, FailedProgram, WrongLegs) as error:
+    except (MissingProgram, FailedProgram, WrongLegs, psycopg.OperationalError) as error:
         raise click.ClickException(str(error)) from error
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "proxy.json", top, readings, verdicts)

@@ -84,7 +84,7 @@ def _cell(readings: Sequence[Reading], case: str, way: str, figure: str, baselin
     measured = spread(by_turn(readings, case, way, figure).values())
     if measured is None:
         return "-"
-    against = ratio(readings, case, figure, way, baseline)
+    against = None if way == baseline else ratio(readings, case, figure, way, baseline)
     return _spread_text(measured) + ("" if against is None else f" x{against.median:4.2f}")
 
 
@@ -93,8 +93,8 @@ def _spread_text(measured: Spread) -> str:
 
 
 def _short(value: float) -> str:
-    """Three digits, or all of a whole number's."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    """Three digits, or all those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
 
 
 def _commit() -> str:

@@ -87,7 +87,7 @@ def _through_gavial(name: str, processes: int) -> Opener:
 
     @contextmanager
     def opener(ground: Ground) -> Iterator[Way]:
-        arguments = ["--upstream", ground.server.dsn(host=ground.server.socket_dir)]
+        arguments = ["--upstream", ground.server.dsn(host=str(ground.server.socket_dir))]
         arguments += ["--workers", str(processes), "--max-connections", str(ground.connections)]
         if ground.tls is not None:
             arguments += ["--tls-cert", str(ground.tls.cert), "--tls-key", str(ground.tls.key)]
