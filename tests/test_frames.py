@@ -1,0 +1,124 @@
+"""The walk over message headers: whatever the cuts, what comes out is what went in (G21)."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.frames import HELD_TEXT, ClientFrames, ServerFrames
+
+
+def frame(kind: str, body: bytes) -> bytes:
+    return kind.encode() + struct.pack("!I", len(body) + 4) + body
+
+
+bodies = st.one_of(
+    st.binary(max_size=40),
+    st.just(frame("Q", b"create standing query\x00")),
+    st.just(frame("Z", b"I")),
+)
+client_messages = st.builds(frame, st.sampled_from("BDECHSdcfpFX"), bodies)
+texts = st.sampled_from([b"select 1\x00", b"show gavial.version\x00", b"a standing b\x00", b"\x00"])
+text_messages = st.builds(frame, st.sampled_from("QP"), texts)
+server_messages = st.builds(frame, st.sampled_from("TDCIZENAsSKRtn123GHWdcVv"), bodies)
+cuts = st.lists(st.integers(1, 60), max_size=30)
+
+
+def pieces(stream: bytes, sizes: list[int]) -> list[bytes]:
+    """The stream cut into segments of the given sizes, and the rest."""
+    out = []
+    for size in sizes:
+        out.append(stream[:size])
+        stream = stream[size:]
+    return [piece for piece in (*out, stream) if piece]
+
+
+@given(st.lists(st.one_of(client_messages, text_messages), max_size=8), cuts)
+def test_client_stream_passes_unchanged_and_suspects_are_whole(
+    messages: list[bytes], sizes: list[int]
+) -> None:
+    frames = ClientFrames(intercepting=True)
+    out = b""
+    suspects = []
+    for piece in pieces(b"".join(messages), sizes):
+        out += frames.receive(piece)
+        while (suspect := frames.suspect) is not None:
+            suspects.append(suspect)
+            out += frames.release(suspect)
+    assert out == b"".join(messages)
+    assert frames.aligned
+    ours = [m for m in messages if m[:1] in b"QP" and (b"gavial" in m or b"standing" in m)]
+    assert suspects == ours
+
+
+@given(st.lists(st.one_of(client_messages, text_messages), max_size=8), cuts)
+def test_nothing_is_held_where_nothing_is_intercepted(messages: list[bytes], sizes: list[int]) -> None:
+    frames = ClientFrames(intercepting=False)
+    out = b"".join(frames.receive(piece) for piece in pieces(b"".join(messages), sizes))
+    assert frames.suspect is None
+    assert out == b"".join(messages)
+
+
+@given(st.lists(server_messages, max_size=8), cuts, st.booleans())
+def test_server_stream_passes_unchanged(messages: list[bytes], sizes: list[int], watched: bool) -> None:
+    seen: list[bytes] = []
+    frames = ServerFrames(seen.append)
+    if watched:
+        frames.watcher = lambda _kind, message: message
+    out = b"".join(frames.receive(piece) for piece in pieces(b"".join(messages), sizes))
+    assert out == b"".join(messages)
+    assert frames.aligned
+    assert seen == [m[5:] for m in messages if m[:1] == b"S"]
+    assert frames.last == (messages[-1][0] if messages else 0)
+
+
+def test_status_is_that_of_the_last_ready_for_query() -> None:
+    frames = ServerFrames(lambda _body: None)
+    for byte in frame("Z", b"T") + frame("D", frame("Z", b"E")) + frame("Z", b"I"):
+        frames.receive(bytes([byte]))
+    assert frames.status == ord("I")
+
+
+def test_a_text_too_long_to_hold_passes_as_it_comes() -> None:
+    frames = ClientFrames(intercepting=True)
+    text = frame("Q", b"show gavial.version" + b" " * HELD_TEXT + b"\x00")
+    assert frames.receive(text[:100]) == text[:100]
+    assert frames.receive(text[100:]) == text[100:]
+    assert frames.suspect is None
+
+
+@pytest.mark.parametrize("length", [0, 3, 0xFFFFFFFF])
+def test_a_length_that_cannot_be_ends_the_reading(length: int) -> None:
+    frames = ClientFrames(intercepting=True)
+    broken = b"S" + struct.pack("!I", length)
+    assert frames.receive(broken) == broken
+    later = frame("Q", b"show gavial.version\x00")
+    assert frames.receive(later) == later
+    assert frames.orderly
+    assert frames.suspect is None
+
+
+def test_a_huge_text_is_passed_on_without_being_kept() -> None:
+    frames = ClientFrames(intercepting=True)
+    announced = b"Q" + struct.pack("!I", 0x7FFFFFFF)
+    assert frames.receive(announced + b"show gavial.version") == announced + b"show gavial.version"
+    assert frames.receive(b"x" * 1000) == b"x" * 1000
+
+
+def test_a_small_message_announced_large_is_the_end_of_framing() -> None:
+    frames = ClientFrames(intercepting=True)
+    flood = b"S" + struct.pack("!I", 20_000)
+    assert frames.receive(flood) == flood
+    assert frames.orderly
+    later = frame("Q", b"show gavial.version\x00")
+    assert frames.receive(later) == later
+    assert frames.suspect is None
+
+
+def test_goodbye_is_noticed() -> None:
+    frames = ClientFrames(intercepting=True)
+    frames.receive(frame("X", b""))
+    assert frames.orderly

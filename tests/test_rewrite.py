@@ -1,0 +1,107 @@
+"""What is ours in a string of SQL, and what stands in its place (G24)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialect.rewrite import rewrite
+
+OURS = "SHOW gavial.version"
+
+
+def positions(text: str) -> int:
+    """How many times a rewriting of `text` stands in for a statement of ours; the rest must be as it was."""
+    after = rewrite(text.encode(), "UTF8")
+    if after is None:
+        return 0
+    assert len(after) == len(text.encode())
+    return after.count(b"TABLE gavial.about")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OURS,
+        "show gavial.version",
+        " ShOw  gavial . VERSION ;",
+        "/* a; */ show -- b; c\n gavial /* /* nested */ */ . version",
+        'show "gavial"."version"',
+        "select 1; show gavial.version; select 2",
+        "select 'é'; show gavial.version",
+        "begin; show gavial.version; commit",
+        "select $$ ; $$; show gavial.version",
+    ],
+)
+def test_ours_is_found(text: str) -> None:
+    assert positions(text) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select 'show gavial.version'",
+        'select 1 as "show gavial.version"',
+        "-- show gavial.version",
+        "/* ; show gavial.version ; */ select 1",
+        "select $$;show gavial.version;$$",
+        "do $x$begin perform 1; show gavial.version; end$x$",
+        "show gavial.version.x",
+        "show gavial.versions",
+        "show gavial",
+        "explain show gavial.version",
+        "prepare p as show gavial.version",
+        "select 'unfinished; show gavial.version",
+        "/* unfinished ; show gavial.version",
+        "create rule r as on insert to t do (select 1; show gavial.version)",
+        "create function f() returns int begin atomic select 1; show gavial.version; end",
+        "create function f() returns int begin atomic select case when a then 1 end; show gavial.version; end",
+        "create temp table standing(query int)",
+        "select 1 as standing, 2 query",
+    ],
+)
+def test_everything_else_is_left_alone(text: str) -> None:
+    assert rewrite(text.encode(), "UTF8") is None
+
+
+def test_two_of_ours_in_one_string() -> None:
+    assert positions("show gavial.version; select 'show gavial.version'; show gavial.version") == 2
+
+
+fillers = st.sampled_from(
+    [
+        "select 1",
+        "select ';'",
+        "select $q$;show gavial.version;$q$",
+        "/* ; */ select 2",
+        "-- x;\nselect 3",
+        "",
+    ]
+)
+
+
+@given(st.lists(st.one_of(fillers, st.just(OURS)), max_size=6))
+def test_a_mix_is_rewritten_exactly_where_ours_is(statements: list[str]) -> None:
+    expected = "; ".join(
+        "TABLE gavial.about".ljust(len(OURS)) if statement == OURS else statement for statement in statements
+    )
+    after = rewrite("; ".join(statements).encode(), "UTF8")
+    assert after == (expected.encode() if OURS in statements else None)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codec"), [("SJIS", "cp932"), ("GBK", "gbk"), ("BIG5", "big5"), ("LATIN1", "latin-1")]
+)
+def test_the_sessions_encoding_decides_what_is_a_quote(encoding: str, codec: str) -> None:
+    word = {"SJIS": "表", "GBK": "誠", "BIG5": "功", "LATIN1": "é"}[encoding]
+    text = f"select '{word}'; show gavial.version; select '{word}'".encode(codec)
+    after = rewrite(text, encoding)
+    assert after is not None
+    assert len(after) == len(text)
+    assert after.startswith(f"select '{word}'; TABLE gavial.about".encode(codec))
+
+
+def test_bytes_that_are_no_text_in_the_sessions_encoding_pass() -> None:
+    assert rewrite(b"select '\xff'; show gavial.version", "UTF8") is None
+    assert rewrite(b"show gavial.version", "MULE_INTERNAL") is None
