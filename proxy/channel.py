@@ -20,6 +20,8 @@ class Channel(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
+        self.lost = False
+        """Whether the connection is gone, and its protocol has been told."""
         self._buffer = bytearray()
         self._closed = False
         self._arrival: asyncio.Future[None] | None = None
@@ -53,7 +55,7 @@ class Channel(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Called by the loop."""
-        self._closed = True
+        self.lost = self._closed = True
         self._wake()
 
     def write(self, data: bytes) -> None:
@@ -65,10 +67,11 @@ class Channel(asyncio.Protocol):
         if self.transport is not None:
             self.transport.close()
 
-    def take(self) -> bytes:
-        """Everything that has arrived and was not read."""
+    def hand_over(self, protocol: asyncio.Protocol) -> bytes:
+        """Let another protocol have the connection; what has arrived and was not read is returned."""
         data = bytes(self._buffer)
         self._buffer.clear()
+        self.stream.set_protocol(protocol)
         return data
 
     async def read(self, size: int) -> bytes:

@@ -140,8 +140,10 @@ class Door:
                 peer, direct_tls = await self._identify(connection)
                 await self._connect(channel, connection, direct_tls=direct_tls)
                 relay = await self._login(channel, peer, refusal).run(self._ended)
-                if relay is not None:
-                    self.relays.add(relay)
+            log.debug("%s is in", peer.address)
+            if relay is not None:
+                self.relays.add(relay)
+                relay.begin()
         except Error as error:
             tell(channel, error)
         except asyncio.CancelledError:

@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 class Login:
-    """Leads one client in; `run` gives its relay, or None where the connection was about something else."""
+    """Leads one client in; `run` gives its relay, not yet begun, or None where the client came to cancel."""
 
     def __init__(
         self,
@@ -91,18 +91,11 @@ class Login:
         server, upstream_tls, first = await self._reach_server(upstream_packet(startup, nonce))
         try:
             await self._authenticate(startup, server, upstream_tls, first)
-            relay = Relay(
-                self._client.stream,
-                server.stream,
-                Session(nonce, startup.database) if nonce is not None else None,
-                self._control,
-                on_end,
-            )
         except BaseException:
             server.close()
             raise
-        relay.begin(self._client.take(), server.take())
-        return relay
+        session = Session(nonce, startup.database) if nonce is not None else None
+        return Relay(self._client, server, session, self._control, on_end)
 
     async def _first_packet(self) -> tuple[int, bytes] | None:
         """Version and body of the start-up packet; None when the client came to cancel."""

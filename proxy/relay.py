@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from catalog.errors import ConnectionFailure, Error
+from proxy.channel import Channel
 from proxy.control import Control
 from proxy.frames import ClientFrames, ServerFrames
 from proxy.messages import TERMINATE, error_response
@@ -25,37 +26,37 @@ _IDLE, _ERROR = b"IE"
 class Relay:
     """Passes bytes both ways until either side ends; whoever does not read makes only the other side wait."""
 
-    __slots__ = ("_answering", "_control", "_on_end", "_open", "client", "server", "session")
+    __slots__ = ("_answering", "_channels", "_control", "_on_end", "_open", "client", "server", "session")
 
     def __init__(
         self,
-        client: asyncio.Transport,
-        server: asyncio.Transport,
+        client: Channel,
+        server: Channel,
         session: Session | None,
         control: Control,
         on_end: Callable[[Relay], None],
     ) -> None:
         self.session = session
-        self.client = ClientSide(client, server, self)
-        self.server = ServerSide(server, client, self)
+        self.server = ServerSide(server.stream, client.stream, self)
+        self.client = ClientSide(client.stream, server.stream, self)
+        self._channels = (client, server)
         self._control = control
         self._on_end = on_end
         self._open = 2
         self._answering: asyncio.Task[None] | None = None
 
-    def begin(self, from_client: bytes, from_server: bytes) -> None:
-        """Take the transports over, with what had arrived on them already."""
-        for side in (self.client, self.server):
+    def begin(self) -> None:
+        """Take the connections over, with what has arrived on them already."""
+        sides: tuple[ServerSide, ClientSide] = (self.server, self.client)
+        for side, channel in zip(sides, reversed(self._channels), strict=True):
+            waiting = channel.hand_over(side)
             side.transport.set_write_buffer_limits(high=_HELD_BYTES)
-            side.transport.set_protocol(side)
-        for transport, lost in ((self.client.transport, self.client), (self.server.transport, self.server)):
-            if transport.is_closing():
-                lost.peer.close()
-        self.server.data_received(from_server)
-        if from_client:
-            self.client.data_received(from_client)
-        self.client.transport.resume_reading()
-        self.server.transport.resume_reading()
+            if waiting:
+                side.data_received(waiting)
+            if channel.lost:
+                side.connection_lost(None)
+            elif not side.transport.is_closing():
+                side.transport.resume_reading()
 
     @property
     def idle(self) -> bool:

@@ -156,7 +156,7 @@ def _affordable(limits: Limits) -> Limits:
 def _announce(service: Service, port: int, upstream: Upstream) -> None:
     behind = "embedded PostgreSQL" if upstream.embedded else f"{upstream.host}:{upstream.port}"
     sys.stdout.write(
-        f"gavial: ready on {service.host}:{port} before {behind}, {service.workers} processes; "
+        f"gavial: ready on {service.host}:{port} in front of {behind}, {service.workers} processes; "
         f'connect: psql "$(gavial url --data {service.data})"\n'
     )
     sys.stdout.flush()
