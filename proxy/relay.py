@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from catalog.errors import ConnectionFailure, Error
 from proxy.channel import Channel
@@ -47,8 +47,9 @@ class Relay:
 
     def begin(self) -> None:
         """Take the connections over, with what has arrived on them already."""
-        sides: tuple[ServerSide, ClientSide] = (self.server, self.client)
-        for side, channel in zip(sides, reversed(self._channels), strict=True):
+        client, server = self._channels
+        sides: tuple[tuple[Side, Channel], ...] = ((self.server, server), (self.client, client))
+        for side, channel in sides:
             waiting = channel.hand_over(side)
             side.transport.set_write_buffer_limits(high=_HELD_BYTES)
             if waiting:
@@ -214,6 +215,9 @@ class ServerSide(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Called by the loop."""
         self._relay.client.hold_back(crowded=False)
+
+
+Side: TypeAlias = ClientSide | ServerSide
 
 
 def close(transport: asyncio.Transport) -> None:
