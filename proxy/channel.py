@@ -8,7 +8,8 @@ from typing import Final, cast
 from catalog.errors import ProtocolViolation
 from proxy.frames import header
 
-_READ_AHEAD: Final = 1 << 17
+_READ_AHEAD: Final = 70_000
+"""More than the longest answer to an authentication request: whoever sends more at once was not asked to."""
 
 
 class Closed(Exception):
@@ -16,9 +17,13 @@ class Closed(Exception):
 
 
 class Channel(asyncio.Protocol):
-    """A connection read on demand; a peer that sends more than it was asked for is made to wait."""
+    """A connection read on demand.
 
-    def __init__(self) -> None:
+    A peer that sends much more than it was asked for is made to wait; where it is not trusted, it is cut off.
+    """
+
+    def __init__(self, *, trusted: bool = True) -> None:
+        self._trusted = trusted
         self.transport: asyncio.Transport | None = None
         self.lost = False
         """Whether the connection is gone, and its protocol has been told."""
@@ -45,7 +50,11 @@ class Channel(asyncio.Protocol):
         """Called by the loop."""
         self._buffer += data
         if len(self._buffer) > _READ_AHEAD:
-            self.stream.pause_reading()
+            if self._trusted:
+                self.stream.pause_reading()
+            else:
+                self._buffer.clear()
+                self.stream.abort()
         self._wake()
 
     def eof_received(self) -> None:

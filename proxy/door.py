@@ -133,7 +133,7 @@ class Door:
 
     async def _lead_in(self, connection: socket.socket, refusal: Error | None, seconds: float) -> None:
         self._refusals += refusal is not None
-        channel = Channel()
+        channel = Channel(trusted=False)
         relay: Relay | None = None
         try:
             async with asyncio.timeout(seconds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import struct
 from typing import Final
@@ -73,7 +74,11 @@ class Connector:
             if path is not None:
                 _, channel = await loop.create_unix_connection(Channel, path)
             else:
-                _, channel = await loop.create_connection(Channel, self._upstream.host, self._upstream.port)
+                transport, channel = await loop.create_connection(
+                    Channel, self._upstream.host, self._upstream.port
+                )
+                connection = transport.get_extra_info("socket")
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         except OSError as error:
             raise CannotConnectNow(
                 "the PostgreSQL server is not reachable",
