@@ -68,8 +68,9 @@ class Channel(asyncio.Protocol):
         self._wake()
 
     def write(self, data: bytes) -> None:
-        """Send."""
-        self.stream.write(data)
+        """Send; to a peer that is gone, nothing: the next read will tell."""
+        if not self.lost:
+            self.stream.write(data)
 
     def close(self) -> None:
         """Send what is left, then close."""

@@ -51,13 +51,13 @@ class Relay:
         sides: tuple[tuple[Side, Channel], ...] = ((self.server, server), (self.client, client))
         for side, channel in sides:
             waiting = channel.hand_over(side)
+            if channel.lost:
+                side.connection_lost(None)
+                continue
             side.transport.set_write_buffer_limits(high=_HELD_BYTES)
             if waiting:
                 side.data_received(waiting)
-            if channel.lost:
-                side.connection_lost(None)
-            elif not side.transport.is_closing():
-                side.transport.resume_reading()
+            side.transport.resume_reading()
 
     @property
     def idle(self) -> bool:
@@ -82,7 +82,7 @@ class Relay:
                 break
             if self.session.rewritten(suspect) is not None:
                 break
-            self.client.peer.write(frames.release(suspect))
+            self.server.transport.write(frames.release(suspect))
         if frames.suspect is not None and self._answering is None:
             self.client.transport.pause_reading()
             self._answering = asyncio.get_running_loop().create_task(self._answer())
@@ -91,7 +91,10 @@ class Relay:
         frames = self.client.frames
         try:
             while (suspect := frames.suspect) is not None:
-                self.client.peer.write(frames.release(await self._replacement(suspect)))
+                replacement = await self._replacement(suspect)
+                if self.server.transport.is_closing():
+                    return
+                self.server.transport.write(frames.release(replacement))
         finally:
             self._answering = None
         self.client.let_read()
@@ -136,7 +139,7 @@ class ClientSide(asyncio.Protocol):
         """Called by the loop."""
         frames = self.frames
         out = frames.receive(data)
-        if out:
+        if out and not self.peer.is_closing():
             self._relay.server.frames.status = 0
             self.peer.write(out)
         if frames.suspect is not None:
@@ -194,7 +197,8 @@ class ServerSide(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Called by the loop."""
-        self.peer.write(self.frames.receive(data))
+        if not self.peer.is_closing():
+            self.peer.write(self.frames.receive(data))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Called by the loop: what the server said is the last word, unless it went in silence."""
