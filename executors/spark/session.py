@@ -1,0 +1,169 @@
+"""Makes Spark sessions, alone; whatever is done with one works on classic Spark and on Spark Connect."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from catalog.errors import ConfigurationError
+from executors.spark.java import require_java, spark_home_of
+
+LOOPBACK = "127.0.0.1"
+STOP_SECONDS = 30
+
+# Variables of another Spark on this machine, which would be started in place of ours.
+FOREIGN = ("SPARK_HOME", "SPARK_REMOTE")
+
+# Results must not depend on where Spark runs: overflow raises, decimals keep their digits, times are UTC.
+MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """Where Spark runs, and the directory that is its own for logs and temporary files."""
+
+    directory: Path
+    master: str = "local[*]"
+    remote: str | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether Spark's tasks run in the driver's process."""
+        return self.remote is None and self.master.startswith("local")
+
+
+def open_session(settings: SparkSettings) -> SparkSession:
+    """A session with Gavial's settings; one at a time in a process, one at a time in a directory."""
+    silence_query_errors()
+    if settings.remote is not None:
+        return open_remote_session(settings.remote)
+    settings.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    scratch = settings.directory / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
+    conf = SparkConf(loadDefaults=False)
+    for name, value in (MEANING | driver_options(settings, scratch)).items():
+        conf.set(name, value)
+    home = spark_home_of(require_java(os.environ), settings.directory / "java")
+    variables = {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable, **dict.fromkeys(FOREIGN)}
+    if settings.local:
+        variables["SPARK_LOCAL_IP"] = LOOPBACK
+    with environment(variables):
+        return start_session(conf, settings.directory / "driver.log")
+
+
+def close_session(session: SparkSession) -> None:
+    """Stop a session, and the Java process it had, if it had one."""
+    gateway = SparkContext._gateway
+    session.stop()
+    if gateway is not None:
+        stop_driver(gateway)
+
+
+def open_remote_session(remote: str) -> SparkSession:
+    """A session on a Spark Connect server."""
+    try:
+        builder = SparkSession.builder.remote(remote)
+        for name, value in MEANING.items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise ConfigurationError(
+            "Spark Connect needs more Python packages",
+            detail=str(error),
+            hint="pip install 'gavial[connect]'",
+        ) from error
+
+
+def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
+    """Options of a driver that we start: silent, no web interface, no file outside its directory."""
+    options = {
+        "spark.master": settings.master,
+        "spark.app.name": "gavial",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(settings.directory / "warehouse"),
+        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}"',
+    }
+    if settings.local:
+        options |= {
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.driver.host": LOOPBACK,
+            # The loopback interface is not ours alone: a machine has other users.
+            "spark.authenticate": "true",
+            # A job's fixed costs rule at this size: few partitions, no re-planning between stages.
+            "spark.sql.shuffle.partitions": str(min(4, os.cpu_count() or 1)),
+            "spark.sql.adaptive.enabled": "false",
+        }
+    return options
+
+
+def silence_query_errors() -> None:
+    """Keep PySpark from printing an error that is raised as well: its text may hold values of rows."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+
+
+def start_session(conf: SparkConf, log: Path) -> SparkSession:
+    """Start a Java process and a session in it; what the process says goes to the log."""
+    refusal = ConfigurationError(f"Spark does not start on {conf.get('spark.master')}", hint=f"See {log}.")
+    with log.open("wb") as output:
+        try:
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise refusal from error
+    try:
+        SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+    except Py4JError as error:
+        stop_driver(gateway)
+        raise refusal from error
+
+
+def stop_driver(gateway: JavaGateway) -> None:
+    """End the Java process, which PySpark would keep for a next session with this one's files and options."""
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(STOP_SECONDS)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextlib.contextmanager
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Environment variables for the processes started inside; None takes one away."""
+    before = {name: os.environ.get(name) for name in variables}
+    assign(variables)
+    try:
+        yield
+    finally:
+        assign(before)
+
+
+def assign(variables: Mapping[str, str | None]) -> None:
+    """Set environment variables, or take them away."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
