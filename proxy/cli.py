@@ -15,6 +15,7 @@ import psycopg
 from catalog import postgres
 from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
+from coordinator.embedded.postgres import make_data_directory
 from proxy.serve import Service, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
 from proxy.tls import self_signed, server_context
@@ -168,7 +169,7 @@ def _certificate(data: Path, cert: str | None, key: str | None, *, make: bool) -
     if make and (cert or key):
         raise click.UsageError("--tls-self-signed excludes --tls-cert and --tls-key")
     if make:
-        data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        make_data_directory(data)
         return self_signed(data)
     if not cert and not key:
         return "", ""

@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import quote
 
 from catalog.errors import ConfigurationError
-from coordinator.embedded.postgres import EmbeddedPostgres
+from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
 from proxy.listen import listen_tcp, listen_unix
 from proxy.settings import Limits, Settings, Upstream
 from proxy.workers import Workers
@@ -166,7 +166,7 @@ def _announce(service: Service, port: int, upstream: Upstream) -> None:
 def _locked(data: Path) -> Iterator[None]:
     """The data directory, made if need be, is ours alone."""
     try:
-        data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        make_data_directory(data)
         descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise ConfigurationError(f"cannot use the data directory {data}: {error.strerror}") from None
