@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import servers
+from tests import embedded, servers
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +37,30 @@ def gavial18(postgres18: servers.Server) -> Iterator[servers.Gavial]:
 def gavial_embedded() -> Iterator[servers.Gavial]:
     with servers.gavial() as running:
         yield running
+
+
+@pytest.fixture(params=["postgres15", "gavial15", "postgres18", "gavial18", "gavial_embedded"])
+def place(request: pytest.FixtureRequest) -> servers.Server | servers.Gavial:
+    """PostgreSQL itself and Gavial in front of it: what a client test asserts must hold in every place."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, servers.Server | servers.Gavial)
+    return found
+
+
+@pytest.fixture
+def dsn(place: servers.Server | servers.Gavial) -> str:
+    return place.dsn()
+
+
+@pytest.fixture(params=[15, 18])
+def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[embedded.Site]:
+    with embedded.site(request.param, monkeypatch.setenv) as made:
+        yield made
+
+
+@pytest.fixture(params=[15, 18])
+def both(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The same database twice: on PostgreSQL itself, and through Gavial."""
+    direct = request.getfixturevalue(f"postgres{request.param}")
+    through = request.getfixturevalue(f"gavial{request.param}")
+    return direct.dsn(), through.dsn()

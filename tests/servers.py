@@ -44,6 +44,7 @@ FAST = {
     "autovacuum": "off",
     "max_connections": "200",
     "shared_buffers": "32MB",
+    "max_prepared_transactions": "10",
     "max_wal_senders": "20",
     "max_replication_slots": "20",
     "wal_level": "logical",

@@ -119,6 +119,7 @@ def test_failed_transaction_refuses_until_its_end(connection: psycopg.Connection
     assert connection.info.transaction_status == pq.TransactionStatus.IDLE
 
 
+@pytest.mark.parametrize("place", ["postgres15", "gavial15", "postgres18", "gavial18"], indirect=True)
 def test_two_phase_commit_across_connections(dsn: str) -> None:
     with closing(psycopg.connect(dsn)) as first, closing(psycopg.connect(dsn)) as second:
         identity = first.xid(1, "gavial test", "branch")

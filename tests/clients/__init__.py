@@ -1,0 +1,1 @@
+"""Programs, in other languages too, that tests run against PostgreSQL and against Gavial."""
