@@ -114,7 +114,7 @@ def make_certificate(directory: Path, common_name: str = "localhost") -> TlsFile
 @functools.cache
 def binaries_of(major: int) -> binaries.Binaries:
     """The system's server or the package's, whichever has this major version."""
-    for candidate in binaries.search():
+    for candidate in binaries.installed():
         if isinstance(candidate, binaries.Binaries) and candidate.major == major:
             return candidate
     raise RuntimeError(f"no server binaries of PostgreSQL {major} on this machine")

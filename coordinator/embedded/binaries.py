@@ -44,11 +44,16 @@ class Refused:
 Candidate = Binaries | Refused
 
 
-def search(system: Path = DEBIAN) -> Iterator[Candidate]:
+def search() -> Iterator[Candidate]:
     """Every place, best first; with GAVIAL_PG_BIN set there is no other."""
     if named := os.environ.get(VARIABLE):
         yield examine(Path(named), VARIABLE)
-        return
+    else:
+        yield from installed()
+
+
+def installed(system: Path = DEBIAN) -> Iterator[Candidate]:
+    """What this machine has: the programs that pg_config names, the system's, the package's."""
     seen: set[Path] = set()
     for directory, origin in (*pg_config_directory(), *debian_directories(system)):
         if directory.resolve() not in seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account, owner_of, server_account
 from coordinator.embedded.process import run_as
 from coordinator.embedded.reach import can_enter
-from coordinator.embedded.system import make_directory, system_directory
+from coordinator.embedded.system import system_directory
 
 NAME = "postgres"
 
@@ -55,12 +56,14 @@ def make_home(data: Path, account: Account) -> None:
     """Make the home below `data`, or behind a symbolic link where the account could not reach that."""
     if account.uid == os.geteuid() or can_enter(account, data):
         unfinished = data / f"{NAME}.new"
-        make_directory(unfinished, 0o700)
+        with suppress(FileNotFoundError):
+            unfinished.rmdir()
+        unfinished.mkdir(0o700)
         os.chown(unfinished, account.uid, account.gid, follow_symlinks=False)
         unfinished.rename(data / NAME)
     else:
         outside = system_directory() / secrets.token_hex(8)
-        make_directory(outside, 0o700)
+        outside.mkdir(0o700)
         os.chown(outside, account.uid, account.gid)
         (data / NAME).symlink_to(outside)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from catalog.errors import ConfigurationError
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 3.0
 
 
 def lock(directory: Path, seconds: float = PATIENCE_SECONDS) -> int:

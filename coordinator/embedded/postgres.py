@@ -6,6 +6,7 @@ import logging
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from catalog.errors import ConfigurationError
@@ -49,11 +50,13 @@ class EmbeddedPostgres:
 
     _home: Home
     _cluster: Cluster
+    _sockets: Path
+    _port: int
+    _postmaster: Postmaster
 
     def __init__(self, data: Path) -> None:
         self._data = data.absolute()
         self._to_undo = ExitStack()
-        self._postmaster: Postmaster | None = None
 
     def start(self) -> Endpoint:
         """Make the cluster if there is none, clear up after a crash, start, and wait until it answers."""
@@ -61,66 +64,66 @@ class EmbeddedPostgres:
             make_data_directory(self._data)
             self._home = open_home(self._data)
             self._to_undo.callback(os.close, lock(self._home.directory))
-            self._to_undo.callback(remove_socket_directory, self._home)
-            self._to_undo.callback(self._stop_server)
             clear_leftovers(self._home)
             self._cluster = self._open_cluster()
-            return self._start_server()
+            password = read_password(self._data)
+            self._to_undo.callback(remove_socket_directory, self._home)
+            self._port = self._start_on_some_port()
+            self._to_undo.callback(lambda: self._postmaster.stop())
+        except OSError as error:
+            self.stop()
+            raise ConfigurationError(f"cannot use the data directory {self._data}: {error}") from error
         except BaseException:
             self.stop()
             raise
+        return Endpoint(self._sockets, self._port, USER, password, DATABASE, self._cluster.binaries.version)
 
     def poll(self) -> int | None:
-        """The exit status of a server that ended by itself; None while it runs."""
-        return self._postmaster.poll() if self._postmaster else None
+        """The exit status of a server that has ended, None while it runs."""
+        return self._postmaster.poll()
 
-    def restart(self) -> Endpoint:
-        """Start again, after a crash as well; the address stays unless someone took the port."""
-        self._stop_server()
+    def restart(self) -> None:
+        """Start again at the same address, after a crash as well."""
+        self._postmaster.stop()
         clear_leftovers(self._home)
-        return self._start_server()
+        self._start_on(self._port)
 
     def stop(self) -> None:
         """Fast shutdown; nothing to do is fine."""
         self._to_undo.close()
 
     def _open_cluster(self) -> Cluster:
-        home = self._home
-        major = major_version(home.cluster)
-        binaries = within_reach(binaries_for(home.cluster, major), home.account)
-        cluster = Cluster(home.cluster, binaries, home.account)
+        directory, account = self._home.cluster, self._home.account
+        major = major_version(directory)
+        cluster = Cluster(directory, within_reach(binaries_for(directory, major), account), account)
         if major is None:
-            logger.info("making a database cluster of PostgreSQL %s in %s", binaries.version, home.cluster)
+            logger.info("making a database cluster of PostgreSQL %s", cluster.binaries.version)
             make(cluster, make_password(self._data), DEFAULTS)
         return cluster
 
-    def _start_server(self) -> Endpoint:
-        home, cluster = self._home, self._cluster
-        sockets = make_socket_directory(home)
-        prune_logs(home)
-        port = self._start_on_some_port(sockets)
-        logger.info("PostgreSQL %s is ready on port %d", cluster.binaries.version, port)
-        return Endpoint(sockets, port, USER, read_password(self._data), DATABASE, cluster.binaries.version)
-
-    def _start_on_some_port(self, sockets: Path) -> int:
-        for attempt in range(1, PORT_ATTEMPTS + 1):
+    def _start_on_some_port(self) -> int:
+        for attempt in count(1):
             port = choose_port(self._cluster.directory)
-            settings = required(self._home.logs, sockets, port)
-            self._postmaster = Postmaster(self._cluster, settings, self._home.logs)
             try:
-                self._postmaster.wait_until_ready(READY_SECONDS)
+                self._start_on(port)
             except ConfigurationError:
-                self._stop_server()
                 if is_free(port) or attempt == PORT_ATTEMPTS:
                     raise
             else:
-                return port
-        raise AssertionError("unreachable")
+                break
+        return port
 
-    def _stop_server(self) -> None:
-        if self._postmaster:
+    def _start_on(self, port: int) -> None:
+        prune_logs(self._home)
+        self._sockets = make_socket_directory(self._home)
+        settings = required(self._home.logs, self._sockets, port)
+        self._postmaster = Postmaster(self._cluster, settings, self._home.logs)
+        try:
+            self._postmaster.wait_until_ready(READY_SECONDS)
+        except BaseException:
             self._postmaster.stop()
-        self._postmaster = None
+            raise
+        logger.info("PostgreSQL %s is ready on port %d", self._cluster.binaries.version, port)
 
 
 def make_data_directory(data: Path) -> None:

@@ -27,7 +27,7 @@ def system_directory() -> Path:
 def make_directory(directory: Path, mode: int = 0o755) -> None:
     """Make one directory with this mode, whatever the umask; an existing one is left as it is."""
     try:
-        directory.mkdir()
+        directory.mkdir(mode)
     except FileExistsError:
         return
     directory.chmod(mode)
