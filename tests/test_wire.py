@@ -1,0 +1,130 @@
+"""Protocol scripts: PostgreSQL answers as recorded, and so does the proxy, however the bytes are cut."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rawclient import Address, RawClient
+from tests.servers import Gavial, Server
+from tests.wirescript import Script, Send, bytewise, cut_at, play, whole
+
+pytestmark = pytest.mark.service
+
+FOLDER = Path(__file__).parent / "wire"
+RECORDING = "REWRITE" in os.environ
+MAJORS = (15, 18)
+LONGEST_CUT = 300
+
+OURS = re.compile(rb'(?i)("?)gavial\1(?:\s|/\*.*?\*/)*\.(?:\s|/\*.*?\*/)*("?)version\2')
+VERSION = re.compile(r'(?<=DataRow )"\d+\.\d+[^"]*"')
+
+
+def scripts(folder: Path) -> pytest.MarkDecorator:
+    """One test for each script of a folder."""
+    return pytest.mark.parametrize("path", sorted(folder.glob("*.pt")), ids=lambda path: path.stem)
+
+
+@pytest.fixture(scope="session")
+def direct(postgres15: Server, postgres18: Server) -> dict[str, Address]:
+    return {"postgres15": Address.of(postgres15.dsn()), "postgres18": Address.of(postgres18.dsn())}
+
+
+@pytest.fixture(scope="session")
+def proxied(gavial15: Gavial, gavial18: Gavial) -> dict[str, Address]:
+    return {"gavial15": Address.of(gavial15.dsn()), "gavial18": Address.of(gavial18.dsn())}
+
+
+def check(script: Script, played: dict[str, list[tuple[str, ...]]]) -> None:
+    """Each server answers as recorded; or record that."""
+    if RECORDING:
+        script.record(played).write()
+    for server, answers in played.items():
+        assert RECORDING or answers == script.answers(server), f"{script.path.name} on {server}"
+
+
+@scripts(FOLDER)
+def test_direct(path: Path, direct: dict[str, Address]) -> None:
+    """The recordings are PostgreSQL's."""
+    script = Script.read(path)
+    check(script, {server: play(script, address) for server, address in direct.items()})
+
+
+@pytest.mark.parametrize("major", MAJORS)
+@scripts(FOLDER)
+def test_proxied(path: Path, major: int, proxied: dict[str, Address]) -> None:
+    """Through the proxy nothing is different."""
+    script = Script.read(path)
+    assert play(script, proxied[f"gavial{major}"]) == script.answers(f"postgres{major}")
+
+
+@pytest.mark.parametrize("major", MAJORS)
+@scripts(FOLDER)
+def test_proxied_bytewise(path: Path, major: int, proxied: dict[str, Address]) -> None:
+    """Nor when the client sends byte by byte."""
+    script = Script.read(path)
+    assert play(script, proxied[f"gavial{major}"], bytewise) == script.answers(f"postgres{major}")
+
+
+def cuts(script: Script) -> Iterator[int]:
+    """Every boundary between two bytes of a block; of a long one those at its ends."""
+    longest = max(block.size for block in script.blocks)
+    yield from range(1, min(longest, LONGEST_CUT))
+    yield from range(max(LONGEST_CUT, longest - 20), longest)
+
+
+@scripts(FOLDER)
+def test_proxied_in_two_segments(path: Path, proxied: dict[str, Address]) -> None:
+    """Nor when each block arrives in two segments, cut anywhere."""
+    script = Script.read(path)
+    for offset in cuts(script):
+        answers = play(script, proxied["gavial18"], cut_at(offset))
+        assert answers == script.answers("postgres18"), f"cut after {offset} bytes"
+
+
+@scripts(FOLDER / "different")
+def test_different(path: Path, direct: dict[str, Address], proxied: dict[str, Address]) -> None:
+    """What is different by intention is so in no other way than recorded."""
+    script = Script.read(path)
+    servers = {**direct, **proxied}
+    check(script, {server: play(script, address) for server, address in servers.items()})
+
+
+def as_server_version(client: RawClient, data: bytes) -> None:
+    """Ask PostgreSQL for its own version wherever a script asks for Gavial's, in as many bytes."""
+    client.send(OURS.sub(lambda found: b"server_version".ljust(len(found[0])), data))
+
+
+def as_ours(answers: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Answers with the name of the statement of ours, whichever version they tell."""
+    renamed = ([line.replace("server_version", "gavial.version") for line in block] for block in answers)
+    return [tuple(VERSION.sub("a version", line) for line in block) for block in renamed]
+
+
+@scripts(FOLDER / "ours")
+def test_ours_direct(path: Path, direct: dict[str, Address]) -> None:
+    """The recordings are PostgreSQL's answers to SHOW server_version in the same places."""
+    script = Script.read(path)
+    check(script, {name: as_ours(play(script, at, as_server_version)) for name, at in direct.items()})
+
+
+@pytest.mark.parametrize("send", [whole, bytewise], ids=lambda send: send.__name__)
+@pytest.mark.parametrize("major", MAJORS)
+@scripts(FOLDER / "ours")
+def test_ours(path: Path, major: int, send: Send, proxied: dict[str, Address]) -> None:
+    """SHOW gavial.version is answered wherever PostgreSQL accepts a SHOW, and as that is."""
+    script = Script.read(path)
+    assert as_ours(play(script, proxied[f"gavial{major}"], send)) == script.answers(f"postgres{major}")
+
+
+@scripts(FOLDER / "ours")
+def test_ours_in_two_segments(path: Path, proxied: dict[str, Address]) -> None:
+    """Also when it is cut anywhere."""
+    script = Script.read(path)
+    for offset in cuts(script):
+        answers = as_ours(play(script, proxied["gavial18"], cut_at(offset)))
+        assert answers == script.answers("postgres18"), f"cut after {offset} bytes"
