@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parent.parent / "scripts" / "demonstrate.py"
+DEADLINE_SECONDS = 300
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture
+def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory that the server's account can pass through."""
+    with tempfile.TemporaryDirectory(prefix="gavial-test-") as name:
+        directory = Path(name)
+        directory.chmod(0o711)
+        monkeypatch.setenv("GAVIAL_SYSTEM_DIR", str(directory / "system"))
+        yield directory
+
+
+def demonstration(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, PROGRAM, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: subprocess.Popen[str], beginning: str) -> str:
+    """The next line with this beginning."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(beginning):
+            return line
+    raise AssertionError(f"ended without saying {beginning}: {process.communicate()}")
+
+
+def test_it_stays_until_it_is_told_to_stop_and_finds_its_tables_again(directory: Path) -> None:
+    data = directory / "with a blank"
+    staying = demonstration("--data", data, "--port", 0)
+    assert "TPC-H Q1, every row equal" in said(staying, "run: TPC-H Q1")
+    assert f"'{data}'" in said(staying, "run: connect:")
+    staying.send_signal(signal.SIGTERM)
+    assert staying.communicate(timeout=DEADLINE_SECONDS)[1] == ""
+    assert staying.returncode == 0
+
+    once = demonstration("--data", data, "--once")
+    output, errors = once.communicate(timeout=DEADLINE_SECONDS)
+    assert (once.returncode, errors) == (0, "")
+    assert "run: found TPC-H at scale 0.01" in output
+    assert "TPC-H Q1, every row equal" in output
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(directory: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = demonstration("--data", directory / "data", "--port", port, "--once")
+        output, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert (process.returncode, output) == (1, "")
+    assert len(errors.splitlines()) == 1
+    assert str(port) in errors
