@@ -1,4 +1,4 @@
-"""Entry point: puts Gavial's folders on the import path, here and for child interpreters, and runs the CLI."""
+"""Entry point: puts Gavial's folders on the import path, here and for child interpreters, and runs the command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ import sys
 from pathlib import Path
 
 
+def main() -> None:
+    """Run the `gavial` command, whatever folders lie in the current directory or are installed elsewhere."""
+    root = str(application_root())
+    sys.path[:] = first(root, sys.path)
+    inherited = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(first(root, inherited.split(os.pathsep) if inherited else []))
+    # Otherwise `python -m` looks in the current directory first, and a folder named `proxy` there would be run.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    importlib.import_module("proxy.cli").main()
+
+
 def application_root() -> Path:
     """The folder that holds `proxy`, `catalog` and the others: inside the wheel, or the checkout."""
     package = Path(__file__).resolve().parent
@@ -15,12 +26,6 @@ def application_root() -> Path:
     return bundled if bundled.is_dir() else package.parent
 
 
-def main() -> None:
-    """Run the `gavial` command."""
-    root = str(application_root())
-    if root not in sys.path:
-        sys.path.insert(0, root)
-    inherited = os.environ.get("PYTHONPATH", "")
-    if root not in inherited.split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, inherited)))
-    importlib.import_module("proxy.cli").main()
+def first(root: str, places: list[str]) -> list[str]:
+    """The same places, with the root before all others."""
+    return [root, *(place for place in places if place != root)]
