@@ -1,4 +1,4 @@
-"""Entry point: puts Gavial's folders on the import path, here and for child interpreters, and runs the command."""
+"""Entry point: puts Gavial's folders on the import path, for child interpreters too, and runs the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def main() -> None:
     sys.path[:] = first(root, sys.path)
     inherited = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join(first(root, inherited.split(os.pathsep) if inherited else []))
-    # Otherwise `python -m` looks in the current directory first, and a folder named `proxy` there would be run.
+    # Otherwise `python -m` looks in the current directory first, and would run a folder named `proxy`.
     os.environ["PYTHONSAFEPATH"] = "1"
     importlib.import_module("proxy.cli").main()
 
