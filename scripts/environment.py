@@ -42,7 +42,7 @@ class SetupError(Exception):
 def main() -> None:
     """Make the environment, unless the one there is made from the same things."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("lock", help="requirements.lock or requirements-tests.lock")
+    parser.add_argument("lock", help="the lock file, such as requirements.lock")
     lock = parser.parse_args().lock
     try:
         wait_for_other_runs()
@@ -81,12 +81,13 @@ def provide_packages(lock: str) -> None:
     check_disk()
     base = fingerprint("requirements.lock")
     extends = stamp("requirements.lock") == base and stamp(lock) is None
+    stamps = {path.name: path.read_text() for path in STAMPS.iterdir()} if extends else {}
     shutil.rmtree(STAMPS, ignore_errors=True)
     if not extends:
         make_environment()
     install(f"packages of {lock}", "--no-build-isolation", "--require-hashes", "-r", str(ROOT / lock))
     STAMPS.mkdir()
-    for name, value in (("requirements.lock", base), (lock, fingerprint(lock))):
+    for name, value in (stamps | {"requirements.lock": base, lock: fingerprint(lock)}).items():
         (STAMPS / name).write_text(value)
 
 
