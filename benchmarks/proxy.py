@@ -65,7 +65,7 @@ def main(
     verdicts: list[Verdict] = []
     try:
         with prepared(scale, turns, seconds, idle, seed, major) as experiment:
-            for name in only or QUESTIONS:
+            for name in dict.fromkeys(only) or QUESTIONS:
                 click.echo(f"measuring {name} ...", err=True)
                 question = QUESTIONS[name]
                 answer = question.ask(experiment)
