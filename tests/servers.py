@@ -32,7 +32,7 @@ from psycopg.conninfo import conninfo_to_dict
 from coordinator.embedded import binaries, cluster
 from coordinator.embedded.account import server_account
 from coordinator.embedded.postmaster import OUTPUT, Postmaster
-from coordinator.embedded.process import run_as
+from coordinator.embedded.process import do_as
 from coordinator.embedded.settings import quoted_directory
 
 DEADLINE_SECONDS = 60
@@ -197,8 +197,8 @@ def postgres(
     original = template(major)
     options = {**FAST, **settings}
     try:
-        run_as(original.account, ["/bin/cp", "-a", original.directory, home / "cluster"], directory=home)
-        run_as(original.account, ["/bin/mkdir", home / "log"], directory=home)
+        do_as(original.account, ["/bin/cp", "-a", original.directory, home / "cluster"], directory=home)
+        do_as(original.account, ["/bin/mkdir", home / "log"], directory=home)
         if hba is not None:
             give(hba.encode(), home / "pg_hba.conf")
             options["hba_file"] = str(home / "pg_hba.conf")

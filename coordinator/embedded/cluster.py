@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account
 from coordinator.embedded.binaries import Binaries
-from coordinator.embedded.process import Command, run_as
+from coordinator.embedded.durable import rename_durably
+from coordinator.embedded.process import do_as
 from coordinator.embedded.settings import configuration_text
 
 USER = "gavial"
@@ -39,28 +40,20 @@ def major_version(directory: Path) -> int | None:
 def make(cluster: Cluster, password: str, settings: Mapping[str, str], *, sync: bool = True) -> None:
     """Make everything under another name and rename it: what is there under the right name is complete."""
     unfinished = cluster.directory.with_name(cluster.directory.name + ".new")
-    run(cluster, ["/bin/rm", "-rf", unfinished])
+    do = partial(do_as, cluster.account, directory=cluster.directory.parent)
+    do(["/bin/rm", "-rf", unfinished])
     postgres, initdb = (cluster.binaries.program(name) for name in ("postgres", "initdb"))
     authentication = ["--auth-local=scram-sha-256", "--auth-host=scram-sha-256", "--pwfile=/dev/stdin"]
     contents = ["--encoding=UTF8", "--data-checksums", *locale_options(cluster.binaries.major)]
     options = [f"--username={USER}", *authentication, *contents, "--no-instructions", "--no-sync"]
-    run(cluster, [str(initdb), "-D", str(unfinished), *options], password + "\n")
-    append: Command = ["/bin/sh", "-c", 'exec cat >> "$0"', unfinished / "postgresql.conf"]
-    run(cluster, append, "\n# Gavial's defaults\n" + configuration_text(settings))
-    single: Command = [postgres, "--single", "-D", unfinished, "-c", "exit_on_error=on", "postgres"]
-    run(cluster, single, f"CREATE DATABASE {DATABASE}\n")
+    do([str(initdb), "-D", str(unfinished), *options], text=password + "\n")
+    append = ["/bin/sh", "-c", 'exec cat >> "$0"', str(unfinished / "postgresql.conf")]
+    do(append, text="\n# Gavial's defaults\n" + configuration_text(settings))
+    single = [str(postgres), "--single", "-D", str(unfinished), "-c", "exit_on_error=on", "postgres"]
+    do(single, text=f"CREATE DATABASE {DATABASE}\n")
     if sync:
-        run(cluster, [initdb, "-D", unfinished, "--sync-only"])
-    unfinished.rename(cluster.directory)
-
-
-def run(cluster: Cluster, command: Command, text: str = "") -> None:
-    """Run one step as the cluster's account, or say what went wrong."""
-    result = run_as(cluster.account, command, directory=cluster.directory.parent, text=text)
-    if result.returncode != 0:
-        raise ConfigurationError(
-            f"cannot make a database cluster in {cluster.directory}", detail=result.stdout.strip()
-        )
+        do([initdb, "-D", unfinished, "--sync-only"])
+    rename_durably(unfinished, cluster.directory)
 
 
 def locale_options(major: int) -> list[str]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account, owner_of, server_account
-from coordinator.embedded.process import run_as
+from coordinator.embedded.durable import rename_durably, sync_directory
+from coordinator.embedded.process import do_as
 from coordinator.embedded.reach import can_enter
 from coordinator.embedded.system import system_directory
 
@@ -48,7 +49,7 @@ def open_home(data: Path) -> Home:
         )
     home = Home(entry.resolve(), owner_of(entry.resolve()))
     check_owner(home)
-    run_as(home.account, ["/bin/mkdir", "-p", home.logs], directory=home.directory)
+    do_as(home.account, ["/bin/mkdir", "-p", home.logs], directory=home.directory)
     return home
 
 
@@ -60,12 +61,13 @@ def make_home(data: Path, account: Account) -> None:
             unfinished.rmdir()
         unfinished.mkdir(0o700)
         os.chown(unfinished, account.uid, account.gid, follow_symlinks=False)
-        unfinished.rename(data / NAME)
+        rename_durably(unfinished, data / NAME)
     else:
         outside = system_directory() / secrets.token_hex(8)
         outside.mkdir(0o700)
         os.chown(outside, account.uid, account.gid)
         (data / NAME).symlink_to(outside)
+        sync_directory(data)
 
 
 def check_owner(home: Home) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.home import Home
-from coordinator.embedded.process import run_as
+from coordinator.embedded.process import do_as
 
 PROCESSES = Path("/proc")
 FAST_SECONDS = 60.0
@@ -31,7 +31,7 @@ def clear_leftovers(home: Home) -> None:
     recorded = recorded_postmaster(home.cluster)
     if recorded is not None and (PROCESSES / str(recorded)).exists():
         # Some other process has that number now, and PostgreSQL would believe that it is a postmaster.
-        run_as(home.account, ["/bin/rm", home.cluster / "postmaster.pid"], directory=home.directory)
+        do_as(home.account, ["/bin/rm", "-f", home.cluster / "postmaster.pid"], directory=home.directory)
 
 
 def end_processes(home: Home) -> None:

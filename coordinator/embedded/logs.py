@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coordinator.embedded.home import Home
-from coordinator.embedded.process import run_as
+from coordinator.embedded.process import do_as
 
 KEPT = 10
 
@@ -14,7 +14,7 @@ def prune_logs(home: Home) -> None:
     """Remove all but the newest; their names sort by time, and none grows past its limit."""
     old = sorted(home.logs.glob("postgresql-*.log"))[:-KEPT]
     if old:
-        run_as(home.account, ["/bin/rm", "-f", *old], directory=home.directory)
+        do_as(home.account, ["/bin/rm", "-f", *old], directory=home.directory)
 
 
 def last_lines(directory: Path, count: int = 10) -> str:

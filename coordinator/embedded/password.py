@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 from catalog.errors import ConfigurationError
+from coordinator.embedded.durable import rename_durably
 
 NAME = "password"
 
@@ -34,5 +35,5 @@ def make_password(data: Path) -> str:
         file.write(password + "\n")
         file.flush()
         os.fsync(file.fileno())
-    unfinished.rename(data / NAME)
+    rename_durably(unfinished, data / NAME)
     return password

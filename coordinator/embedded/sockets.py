@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from coordinator.embedded.home import Home
-from coordinator.embedded.process import Command, run_as
+from coordinator.embedded.process import Command, do_as
 
 NAME = "socket"
 LONGEST_BYTES = 88  # sun_path has 104 bytes on some systems; /.s.PGSQL.65535 and a zero come behind
@@ -21,15 +21,15 @@ def make_socket_directory(home: Home) -> Path:
     directory = entry.resolve()
     if is_private(directory, home):
         sweep: Command = ["/bin/sh", "-c", 'rm -f "$0"/.s.PGSQL.*', directory]
-        run_as(home.account, sweep, directory=home.directory)
+        do_as(home.account, sweep, directory=home.directory)
         return directory
     remove_socket_directory(home)
     if len(os.fsencode(entry)) <= LONGEST_BYTES:
-        run_as(home.account, ["/bin/mkdir", entry], directory=home.directory)
+        do_as(home.account, ["/bin/mkdir", entry], directory=home.directory)
         return entry
     elsewhere = Path(tempfile.mkdtemp(prefix="gavial-", dir=SHORT_PARENT))
     os.chown(elsewhere, home.account.uid, home.account.gid, follow_symlinks=False)
-    run_as(home.account, ["/bin/ln", "-s", elsewhere, entry], directory=home.directory)
+    do_as(home.account, ["/bin/ln", "-s", elsewhere, entry], directory=home.directory)
     return elsewhere
 
 
@@ -45,4 +45,4 @@ def is_private(directory: Path, home: Home) -> bool:
 def remove_socket_directory(home: Home) -> None:
     """Remove the directory, wherever it is; as the account, which can do no harm with a link of its own."""
     entry = home.directory / NAME
-    run_as(home.account, ["/bin/rm", "-rf", entry.resolve(), entry], directory=home.directory)
+    do_as(home.account, ["/bin/rm", "-rf", entry.resolve(), entry], directory=home.directory)
