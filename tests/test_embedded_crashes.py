@@ -46,6 +46,12 @@ def parent(data: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+def wait_for_its_server(process: subprocess.Popen[str]) -> None:
+    """Return when the other process says that its server is ready."""
+    assert process.stdout
+    assert process.stdout.readline()
+
+
 def postmaster(site: Site) -> int:
     """The process number of the running server."""
     number = recorded_postmaster(site.home / "cluster")
@@ -97,8 +103,7 @@ def test_backend_killed(site: Site) -> None:
 def test_parent_gone(site: Site, way: str) -> None:
     commit_a_row(site)
     with parent(site.data) as process:
-        assert process.stdout
-        assert process.stdout.readline()
+        wait_for_its_server(process)
         assert postmaster(site)
         if way == "killed":
             process.kill()
@@ -113,8 +118,7 @@ def test_parent_killed_and_started_at_once(site: Site) -> None:
     """The next start waits for the end of the last server."""
     commit_a_row(site)
     with parent(site.data) as process:
-        assert process.stdout
-        assert process.stdout.readline()
+        wait_for_its_server(process)
         process.kill()
         process.wait()
         assert_the_row_is_there(site)
@@ -123,8 +127,7 @@ def test_parent_killed_and_started_at_once(site: Site) -> None:
 def test_everything_killed(site: Site) -> None:
     commit_a_row(site)
     with parent(site.data) as process:
-        assert process.stdout
-        assert process.stdout.readline()
+        wait_for_its_server(process)
         process.kill()
         for server in server_processes(site.home):
             send(server, signal.SIGKILL)
