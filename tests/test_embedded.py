@@ -34,13 +34,13 @@ def test_a_new_data_directory_gets_a_complete_server(site: Site) -> None:
     with running(data) as (server, endpoint), connect(endpoint) as connection:
         assert server.poll() is None
         assert endpoint.version == site.binaries.version
-        assert (endpoint.user, endpoint.database) == ("gavial", "gavial")
+        assert (endpoint.user, endpoint.database) == ("postgres", "gavial")
         assert (
             one(connection, "SELECT current_setting('server_version_num')::int / 10000")
             == site.binaries.major
         )
         owner = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()"
-        assert one(connection, owner) == "gavial"
+        assert one(connection, owner) == "postgres"
 
 
 def test_settings_are_as_asked(site: Site) -> None:
