@@ -19,6 +19,7 @@ from benchmarks.programs import FailedProgram, MissingProgram
 from benchmarks.proxy_questions import QUESTIONS, Experiment
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from benchmarks.ways import DIRECT, Ground, WrongLegs
+from catalog.errors import ConfigurationError
 from tests.servers import make_certificate, postgres
 
 MOST_CLIENTS = 32
@@ -58,14 +59,15 @@ def main(
     """Measure what a connection through Gavial costs, in turns with a direct one and with PgBouncer."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     allow_many_files()
+    names = tuple(dict.fromkeys(only)) or tuple(QUESTIONS)
     settings = {"PostgreSQL": major, "scale": scale, "turns": turns, "seconds": seconds, "idle": idle}
     top = header(seed, {name: str(value) for name, value in settings.items()})
     click.echo(top.line())
     readings: list[Reading] = []
     verdicts: list[Verdict] = []
     try:
-        with prepared(scale, turns, seconds, idle, seed, major) as experiment:
-            for name in dict.fromkeys(only) or QUESTIONS:
+        with prepared(scale, turns, seconds, idle, seed, major, tls="tls" in names) as experiment:
+            for name in names:
                 click.echo(f"measuring {name} ...", err=True)
                 question = QUESTIONS[name]
                 answer = question.ask(experiment)
@@ -75,6 +77,8 @@ def main(
                 verdicts += judged
                 for verdict in judged:
                     click.echo(verdict_line(verdict))
+    except ConfigurationError as error:
+        raise click.ClickException(" ".join(filter(None, (error.message, error.detail)))) from error
     except (MissingProgram, FailedProgram, WrongLegs, psycopg.OperationalError) as error:
         raise click.ClickException(str(error)) from error
     out.mkdir(parents=True, exist_ok=True)
@@ -87,16 +91,18 @@ def main(
 
 
 @contextmanager
-def prepared(scale: int, turns: int, seconds: int, idle: int, seed: int, major: int) -> Iterator[Experiment]:
-    """The server with pgbench's tables, and what the questions need to know."""
+def prepared(
+    scale: int, turns: int, seconds: int, idle: int, seed: int, major: int, *, tls: bool
+) -> Iterator[Experiment]:
+    """The server with pgbench's tables, and what the questions need to know; not every build has TLS."""
     connections = max(idle, MOST_CLIENTS) + SPARE_CONNECTIONS
     settings = SERVER_SETTINGS | {"max_connections": str(connections)}
     with tempfile.TemporaryDirectory(prefix="benchmark-proxy-") as directory:
-        tls = make_certificate(Path(directory))
-        with postgres(major, settings=settings, tls=tls) as server:
+        certificate = make_certificate(Path(directory))
+        with postgres(major, settings=settings, tls=certificate if tls else None) as server:
             ground = Ground(server, connections)
             fill(ground.address(), scale)
-            yield Experiment(ground, tls, scale, turns, seconds, idle, seed, Path(directory))
+            yield Experiment(ground, certificate, scale, turns, seconds, idle, seed, Path(directory))
 
 
 def allow_many_files() -> None:

@@ -44,7 +44,7 @@ class Experiment:
     """Where, how long and how often to ask; `directory` has room for the files of the transfers."""
 
     ground: Ground
-    tls: TlsFiles
+    certificate: TlsFiles
     scale: int
     turns: int
     seconds: int
@@ -90,7 +90,7 @@ def ask_transactions(experiment: Experiment) -> tuple[Reading, ...]:
 
 def ask_tls(experiment: Experiment) -> tuple[Reading, ...]:
     """The same with TLS between client and proxy, or client and server."""
-    encrypted = replace(experiment, ground=replace(experiment.ground, tls=experiment.tls))
+    encrypted = replace(experiment, ground=replace(experiment.ground, tls=experiment.certificate))
     ways = (DIRECT, GAVIAL, GAVIAL_ONE, PGBOUNCER)
     return _pgbench(encrypted, ways, {tls_case(load): load for load in SMALL_TLS})
 
