@@ -1,4 +1,4 @@
-"""Keeps the embedded PostgreSQL running: one that ended is started again, without holding anything else up."""
+"""Keeps the embedded PostgreSQL running: one that ended is started again, holding nothing else up."""
 
 from __future__ import annotations
 
