@@ -15,7 +15,7 @@ DOCUMENTS = sorted(
     path.relative_to(ROOT)
     for pattern in ("*.md", "*/README.md", "docs/**/*.md")
     for path in ROOT.glob(pattern)
-    if ".venv" not in path.parts
+    if not path.relative_to(ROOT).parts[0].startswith(".")
 )
 # Made when something runs.
 MADE = (".venv", "gavial/app", "benchmarks/out", "driver.log", "start.log", "gavial-data")
