@@ -63,3 +63,15 @@ class CannotConnectNow(Error, sqlstate="57P03"):
 
 class ConfigurationError(Error, sqlstate="F0000"):
     """What the operator asked for cannot be done; printed in one line by the command."""
+
+
+class InvalidParameterValue(Error, sqlstate="22023"):
+    """An option of ours has a value that it cannot have, or there is no such option."""
+
+
+class MalformedStatement(Error, sqlstate="42601"):
+    """A statement of ours is not well formed."""
+
+
+class NotPrepared(Error, sqlstate="42501"):
+    """The schema `gavial` is missing in a database, and the proxy may not make it."""

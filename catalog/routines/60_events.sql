@@ -1,0 +1,63 @@
+-- Notices what becomes of the tables that standing queries read. Event triggers belong to superusers.
+CREATE OR REPLACE FUNCTION gavial.on_drop() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    gone record;
+BEGIN
+    FOR gone IN
+        DELETE FROM gavial.queries q USING pg_event_trigger_dropped_objects() d
+        WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.objid IN (q.view, q.result)
+        RETURNING q.view::oid AS view, q.result::oid AS result, d.objid AS dropped
+    LOOP
+        IF gone.dropped = gone.view THEN
+            IF EXISTS (SELECT FROM pg_class c WHERE c.oid = gone.result) THEN
+                EXECUTE format('DROP TABLE %s CASCADE', gone.result::regclass);
+            END IF;
+        ELSIF EXISTS (SELECT FROM pg_class c WHERE c.oid = gone.view) THEN
+            EXECUTE format('DROP VIEW %s', gone.view::regclass);
+        END IF;
+    END LOOP;
+    IF FOUND THEN
+        PERFORM gavial.dismiss();
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.on_drop() IS 'a standing query goes with its view, its answer or a table it reads';
+
+CREATE OR REPLACE FUNCTION gavial.on_change() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    UPDATE gavial.queries q
+    SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail
+    FROM (
+        SELECT r.query_id, min(format(f.message, b.name)) AS detail
+        FROM gavial.reads r JOIN gavial.queries q ON q.id = r.query_id
+        CROSS JOIN LATERAL gavial.problems(q.view) b JOIN gavial.refusals f USING (rule)
+        GROUP BY r.query_id
+    ) p
+    WHERE q.id = p.query_id AND q.status <> 'error';
+    UPDATE gavial.queries q
+    SET status = 'error', status_sqlstate = '42809',
+        status_detail = 'the table of its answer no longer has the columns of the query, or its guard is off'
+    WHERE q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
+    UPDATE gavial.queries q
+    SET status = 'suspended', status_sqlstate = '42501',
+        status_detail = format('%s may no longer read %s', pg_get_userbyid(l.reader), l.relation::regclass)
+    FROM gavial.queries o CROSS JOIN LATERAL gavial.inputs(o.view) l
+    WHERE q.id = o.id AND q.status NOT IN ('suspended', 'error')
+      AND NOT has_table_privilege(l.reader, l.relation, 'SELECT')
+      AND NOT has_any_column_privilege(l.reader, l.relation, 'SELECT');
+END
+$body$;
+COMMENT ON FUNCTION gavial.on_change() IS 'a standing query that cannot be maintained any more says so';
+
+DROP EVENT TRIGGER IF EXISTS gavial_drop;
+CREATE EVENT TRIGGER gavial_drop ON sql_drop EXECUTE FUNCTION gavial.on_drop();
+DROP EVENT TRIGGER IF EXISTS gavial_change;
+CREATE EVENT TRIGGER gavial_change ON ddl_command_end
+    WHEN TAG IN ('ALTER TABLE', 'REVOKE', 'CREATE POLICY', 'ALTER POLICY', 'CREATE TABLE')
+    EXECUTE FUNCTION gavial.on_change();
