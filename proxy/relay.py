@@ -109,10 +109,11 @@ class Relay:
             rewritten = await loop.run_in_executor(None, session.rewritten, suspect)
         else:
             rewritten = session.rewritten(suspect)
-        if rewritten is None or not await self._control.prepared(session.database):
+        if rewritten is None:
             return suspect
         self.server.frames.watcher = session.watch
-        return rewritten
+        refused = await self._control.prepare(session.database)
+        return rewritten if refused is None else session.rewritten(suspect, refused) or suspect
 
     def closed(self) -> None:
         """One side is gone."""
