@@ -138,7 +138,7 @@ class ServerFrames:
         kind = self.last
         while at + 5 <= size:
             kind, length = header(data, at)
-            if kind == _READY:
+            if kind == _READY and length > 4:
                 if at + 5 == size:
                     break
                 self.status = data[at + 5]
@@ -168,7 +168,7 @@ class ServerFrames:
                 if end > size:
                     break
                 self.last = kind
-                if kind == _READY:
+                if kind == _READY and length > 4:
                     self.status = data[at + 5]
                 elif kind == _PARAMETER:
                     self.on_parameter(data[at + 5 : end])
