@@ -81,11 +81,19 @@ COMMENT ON FUNCTION gavial.type_is_exact(oid) IS 'whether values of a type have 
 CREATE OR REPLACE FUNCTION gavial.problems(view oid) RETURNS TABLE (rule text, kind text, name text)
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET jit = off
 AS $body$
     WITH layers AS MATERIALIZED (SELECT l.rule AS text FROM gavial.layers($1) l),
+    -- Everything the rules name by number: functions, types, collations, columns.
+    named AS MATERIALIZED (
+        SELECT DISTINCT found.pair[1] AS what, found.pair[2]::bigint AS number
+        FROM layers, regexp_matches(text,
+            ' :(funcid|opfuncid|aggfnoid|winfnoid|vartype|inputcollid|varcollid|varattno) (-?\d+)', 'g') AS found (pair)
+    ),
     functions AS (
-        SELECT DISTINCT found.oid[1]::oid AS oid
-        FROM layers, regexp_matches(text, ' :(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS found (oid)
+        SELECT DISTINCT p.oid, p.proname::text, gavial.function_problem(p.oid) AS rule
+        FROM named JOIN pg_proc p ON p.oid = named.number
+        WHERE what IN ('funcid', 'opfuncid', 'aggfnoid', 'winfnoid')
     ),
     -- Conversions through text: what is converted (where the rule says so at once), and into what.
     conversions AS (
@@ -93,30 +101,38 @@ AS $body$
         FROM layers,
              regexp_matches(text, '\{COERCEVIAIO :arg \{[A-Z]+ [^{}]*:[a-z]*type(?:id)? (\d+) ', 'g') AS found (oid)
         JOIN pg_type t ON t.oid = found.oid[1]::oid JOIN pg_proc p ON p.oid = t.typoutput
+        WHERE text LIKE '%{COERCEVIAIO %'
         UNION
         SELECT DISTINCT t.typname, p.provolatile
         FROM layers, regexp_matches(text, ' :resulttype (\d+) :resultcollid', 'g') AS found (oid)
         JOIN pg_type t ON t.oid = found.oid[1]::oid JOIN pg_proc p ON p.oid = t.typinput
+        WHERE text LIKE '%{COERCEVIAIO %'
         UNION
         SELECT 'another type', 's' FROM layers WHERE text ~ '\{COERCEVIAIO :arg \{[A-Z]+ :arg \{'
+    ),
+    types AS (
+        SELECT number::oid AS oid FROM named WHERE what = 'vartype'
+            AND NOT EXISTS (SELECT FROM named system WHERE system.what = 'varattno' AND system.number < 0)
+        UNION SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0
     )
-    SELECT gavial.table_problem(i.relation, i.reader), 'table', c.relname::text
-    FROM gavial.inputs($1) i JOIN pg_class c ON c.oid = i.relation
-    WHERE gavial.table_problem(i.relation, i.reader) IS NOT NULL
+    SELECT t.rule, 'table', t.relname
+    FROM (SELECT c.relname::text, gavial.table_problem(i.relation, i.reader) AS rule
+          FROM gavial.inputs($1) i JOIN pg_class c ON c.oid = i.relation) t
+    WHERE t.rule IS NOT NULL
     UNION ALL
-    SELECT gavial.function_problem(p.oid), 'function', p.proname::text
-    FROM functions JOIN pg_proc p ON p.oid = functions.oid WHERE gavial.function_problem(p.oid) IS NOT NULL
+    SELECT f.rule, 'function', f.proname FROM functions f WHERE f.rule IS NOT NULL
     UNION ALL
     SELECT 'session_function', 'value', (ARRAY['current_date', 'current_time', 'current_time', 'current_timestamp',
         'current_timestamp', 'localtime', 'localtime', 'localtimestamp', 'localtimestamp', 'current_role',
         'current_user', 'user', 'session_user', 'current_catalog', 'current_schema'])[found.op[1]::int + 1]
     FROM layers, regexp_matches(text, '\{SQLVALUEFUNCTION :op (\d+)', 'g') AS found (op)
+    WHERE text LIKE '%{SQLVALUEFUNCTION %'
     UNION ALL
     SELECT 'session_function', 'cast', 'a conversion between text and ' || c.typname
     FROM conversions c WHERE c.provolatile <> 'i'
     UNION ALL
-    SELECT 'system_column', 'column', (ARRAY['ctid', 'xmin', 'cmin', 'xmax', 'cmax', 'tableoid'])[found.number[1]::int]
-    FROM layers, regexp_matches(text, '\{VAR :varno \d+ :varattno -(\d)', 'g') AS found (number)
+    SELECT 'system_column', 'column', (ARRAY['ctid', 'xmin', 'cmin', 'xmax', 'cmax', 'tableoid'])[-number]
+    FROM named WHERE what = 'varattno' AND number < 0
     UNION ALL SELECT 'row_lock', 'clause', 'row_lock' FROM layers WHERE text LIKE '% :hasForUpdate true%'
     UNION ALL SELECT 'sample', 'clause', 'sample' FROM layers WHERE text LIKE '% :tablesample {%'
     UNION ALL
@@ -125,19 +141,15 @@ AS $body$
     JOIN pg_proc p ON p.oid = found.oid[1]::oid WHERE text LIKE '% :hasTargetSRFs true%'
     UNION ALL SELECT 'recursion', 'clause', 'recursion' FROM layers WHERE text LIKE '% :hasRecursive true%'
     UNION ALL SELECT 'limit_without_order', 'clause', 'limit' FROM layers
-        WHERE text ~ ' :sortClause <> :(limitOffset \{|limitOffset <> :limitCount \{)'
+        WHERE text LIKE '% :sortClause <> :limitOffset {%' OR text LIKE '% :sortClause <> :limitOffset <> :limitCount {%'
     UNION ALL
-    SELECT DISTINCT 'type', 'type', format_type(t.oid, NULL)
-    FROM (SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0
-          UNION
-          SELECT found.oid[1]::oid FROM layers, regexp_matches(text, ' :vartype (\d+)', 'g') AS found (oid)
-    ) used (oid) JOIN pg_type t ON t.oid = used.oid
-    WHERE NOT gavial.type_is_exact(t.oid) AND t.typtype <> 'c' AND t.oid <> 'record'::regtype
-        AND NOT EXISTS (SELECT FROM layers WHERE text LIKE '%{VAR :varno % :varattno -%' AND t.oid IN ('tid'::regtype, 'xid'::regtype, 'cid'::regtype, 'oid'::regtype))
+    SELECT 'type', 'type', format_type(t.oid, NULL)
+    FROM types JOIN pg_type t ON t.oid = types.oid
+    WHERE t.typtype <> 'c' AND t.oid <> 'record'::regtype AND NOT gavial.type_is_exact(t.oid)
     UNION ALL
-    SELECT DISTINCT 'collation', 'collation', l.collname::text
-    FROM layers, regexp_matches(text, ' :(?:inputcollid|varcollid) (\d+)', 'g') AS found (oid)
-    JOIN pg_collation l ON l.oid = found.oid[1]::oid WHERE NOT l.collisdeterministic
+    SELECT 'collation', 'collation', l.collname::text
+    FROM named JOIN pg_collation l ON l.oid = named.number
+    WHERE what IN ('inputcollid', 'varcollid') AND NOT l.collisdeterministic
 $body$;
 COMMENT ON FUNCTION gavial.problems(oid) IS 'why a view cannot be maintained: the rule, the kind of piece, its name';
 

@@ -26,29 +26,46 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.on_drop() IS 'a standing query goes with its view, its answer or a table it reads';
 
+CREATE OR REPLACE FUNCTION gavial.touched() RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT q.id
+    FROM gavial.queries q
+    WHERE EXISTS (
+        SELECT FROM pg_event_trigger_ddl_commands() c
+        WHERE c.command_tag NOT IN ('ALTER TABLE', 'CREATE TABLE')
+           OR c.objid = q.result
+           OR EXISTS (SELECT FROM gavial.reads r WHERE r.query_id = q.id AND (r.relation = c.objid
+                      OR r.relation IN (SELECT i.inhparent FROM pg_inherits i WHERE i.inhrelid = c.objid))))
+$body$;
+COMMENT ON FUNCTION gavial.touched() IS 'the standing queries that the command just run may concern; for event triggers';
+
 CREATE OR REPLACE FUNCTION gavial.on_change() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
+DECLARE
+    touched uuid[] := ARRAY(SELECT gavial.touched());
 BEGIN
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail
     FROM (
-        SELECT r.query_id, min(format(f.message, b.name)) AS detail
-        FROM gavial.reads r JOIN gavial.queries q ON q.id = r.query_id
-        CROSS JOIN LATERAL gavial.problems(q.view) b JOIN gavial.refusals f USING (rule)
-        GROUP BY r.query_id
+        SELECT q.id, min(format(f.message, b.name)) AS detail
+        FROM gavial.queries q CROSS JOIN LATERAL gavial.problems(q.view) b JOIN gavial.refusals f USING (rule)
+        WHERE q.id = ANY (touched)
+        GROUP BY q.id
     ) p
-    WHERE q.id = p.query_id AND q.status <> 'error';
+    WHERE q.id = p.id AND q.status <> 'error';
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '42809',
         status_detail = 'the table of its answer no longer has the columns of the query, or its guard is off'
-    WHERE q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
+    WHERE q.id = ANY (touched) AND q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'suspended', status_sqlstate = '42501',
         status_detail = format('%s may no longer read %s', pg_get_userbyid(l.reader), l.relation::regclass)
     FROM gavial.queries o CROSS JOIN LATERAL gavial.inputs(o.view) l
-    WHERE q.id = o.id AND q.status NOT IN ('suspended', 'error')
+    WHERE q.id = o.id AND q.id = ANY (touched) AND q.status NOT IN ('suspended', 'error')
       AND NOT has_table_privilege(l.reader, l.relation, 'SELECT')
       AND NOT has_any_column_privilege(l.reader, l.relation, 'SELECT');
 END
