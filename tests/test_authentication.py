@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import itertools
 import os
 import pwd
+import ssl
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
+import asyncpg
 import psycopg
 import pytest
 from psycopg import sql
 
 from tests.clients.logins import Outcome, attempt
+from tests.clients.programs import compiled, printed_by_java, printed_by_node
+from tests.rawclient import RawClient, startup
 from tests.servers import Gavial, Server, TlsFiles, gavial, make_certificate, postgres
 
 pytestmark = pytest.mark.service
@@ -43,9 +51,9 @@ class Cell:
         return f"by_{self.method.replace('-', '_')}"
 
 
-def access_rules() -> str:
-    """A pg_hba.conf where a role's name says by which method it is asked."""
-    lines = []
+def access_rules(major: int) -> str:
+    """A pg_hba.conf where a role's name says by which method it is asked; GSSAPI only where it is built in."""
+    lines = ["host all by_gss all gss"] if major == 15 else []
     for method in METHODS:
         role = Cell("", "", method, "").role
         kinds = ("hostssl",) if method == "cert" else ("local", "host")
@@ -89,10 +97,15 @@ def login(place: Gavial | Server, cell: Cell, role: str | None = None, password:
     return attempt(dsn)
 
 
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("classes"))
+
+
 @pytest.fixture(scope="module", params=[15, 18])
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     files = make_certificate(tmp_path_factory.mktemp("tls"))
-    with postgres(request.param, hba=access_rules(), tls=files) as server, ExitStack() as stack:
+    with postgres(request.param, hba=access_rules(request.param), tls=files) as server, ExitStack() as stack:
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             make_roles(connection)
         install = ("install", "--upstream", server.dsn(), "--allow-verifier", "gavial_login")
@@ -109,6 +122,7 @@ def make_roles(connection: psycopg.Connection) -> None:
         connection.execute(statement.format(sql.Identifier(role), sql.Literal(PASSWORD)))
     connection.execute("alter role expired valid until '2001-01-01'")
     connection.execute("create role without_password login")
+    connection.execute(sql.SQL("create role without_login password {}").format(sql.Literal(PASSWORD)))
 
 
 def refusal(cell: Cell) -> tuple[str, str]:
@@ -216,6 +230,56 @@ def test_upstream_login_need_not_be_a_superuser(world: World) -> None:
     dsn = world.proxy("plain").dsn(user="by_md5", password=PASSWORD, sslmode="disable")
     with psycopg.connect(dsn) as connection:
         assert connection.execute("show gavial.version").fetchone() is not None
+
+
+@pytest.mark.parametrize("upstream", UPSTREAM_LEGS)
+@pytest.mark.parametrize("client", CLIENT_LEGS)
+def test_role_that_may_not_log_in_is_refused(world: World, client: str, upstream: str) -> None:
+    cell = Cell(client, upstream, "scram-sha-256", "prefer")
+    outcome = login(world.proxy(upstream), cell, role="without_login")
+    assert outcome.sqlstate == ("28P01" if (client, upstream) == ("tls", "tls") else "28000")
+
+
+@pytest.mark.parametrize("world", [15], indirect=True)
+@pytest.mark.parametrize("client", CLIENT_LEGS)
+def test_gss_is_refused_by_name(world: World, client: str) -> None:
+    for upstream in ("plain", "tls"):
+        outcome = login(world.proxy(upstream), Cell(client, upstream, "gss", "prefer"))
+        assert outcome.sqlstate == "0A000"
+        assert "GSSAPI" in outcome.text
+
+
+def test_clear_text_password_is_not_asked_for_in_the_open(world: World) -> None:
+    """A balancer tells that the client is on another machine; only the way to the server has TLS."""
+    proxy = world.proxy("tls", "--proxy-protocol")
+    there, here = (ipaddress.IPv4Address(address).packed for address in ("203.0.113.9", "192.0.2.1"))
+    signature = b"\r\n\r\n\0\r\nQUIT\n"
+    header = signature + struct.pack("!BBH4s4sHH", 0x21, 0x11, 12, there, here, 40_000, 5432)
+    with RawClient("127.0.0.1", proxy.port) as client:
+        client.send(header + startup(user="by_password", database="postgres"))
+        answer = client.receive()
+        assert answer is not None
+        assert (answer.kind, b"C28000\0" in answer.body) == ("E", True)
+        assert b"sslmode=require" in answer.body
+
+
+async def enter_by_asyncpg(dsn: str) -> None:
+    unverified = ssl.create_default_context()
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    connection = await asyncpg.connect(dsn, ssl=unverified)
+    assert await connection.fetchval("show server_version") is not None
+    await connection.close()
+
+
+def test_drivers_that_do_not_bind_are_relayed(world: World, classes: Path) -> None:
+    """Not even a verifier is needed for them where both legs have TLS."""
+    proxy = world.proxy("tls", login="other_login")
+    who = {"user": "by_scram_sha_256", "password": PASSWORD}
+    asyncio.run(enter_by_asyncpg(proxy.dsn(**who)))
+    assert "simple" in printed_by_node("show.js", proxy.dsn(**who, sslmode="no-verify"), "server_version")
+    assert "prepared" in printed_by_java(
+        classes, "Show", proxy.dsn(**who, sslmode="require"), "server_version"
+    )
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
