@@ -99,7 +99,8 @@ AS $body$
     conversions AS (
         SELECT DISTINCT t.typname, p.provolatile
         FROM layers,
-             regexp_matches(text, '\{COERCEVIAIO :arg \{[A-Z]+ [^{}]*:[a-z]*type(?:id)? (\d+) ', 'g') AS found (oid)
+             regexp_matches(text, '\{COERCEVIAIO :arg \{[A-Z]+ [^{}]*'
+                 ':(?:var|const|funcresult|opresult|agg|win|case|coalesce|minmax|param|result)type (\d+) ', 'g') AS found (oid)
         JOIN pg_type t ON t.oid = found.oid[1]::oid JOIN pg_proc p ON p.oid = t.typoutput
         WHERE text LIKE '%{COERCEVIAIO %'
         UNION
