@@ -40,13 +40,16 @@ class Option:
     meaning: str
 
 
+SMALLEST_SHARE: Final = Decimal("1e-300")
+
+
 def read_final_work(text: str) -> Value:
     """A share of the work of one batch."""
     try:
         share = Decimal(text)
     except InvalidOperation:
         raise ValueError(text) from None
-    if not share.is_finite() or not 0 < share <= 1:
+    if not share.is_finite() or not SMALLEST_SHARE <= share <= 1:
         raise ValueError(text)
     return format(share.normalize(), "f")
 

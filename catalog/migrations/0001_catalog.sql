@@ -25,7 +25,7 @@ CREATE TABLE gavial.queries (
     result regclass NOT NULL UNIQUE,
     query_text text NOT NULL,
     settings jsonb NOT NULL,
-    options jsonb NOT NULL,
+    options jsonb NOT NULL CHECK ((options ->> 'FINAL_WORK')::float8 BETWEEN 1e-300 AND 1),
     status text NOT NULL CHECK (status IN ('initialising', 'active', 'suspended', 'stale', 'error')),
     status_sqlstate text,
     status_detail text,
@@ -212,6 +212,28 @@ COMMENT ON TABLE gavial.identities IS 'tables whose replica identity was changed
 COMMENT ON COLUMN gavial.identities.relation IS 'the table, or the partition';
 COMMENT ON COLUMN gavial.identities.before IS 'its replica identity before: d, n or i';
 COMMENT ON COLUMN gavial.identities.before_index IS 'the index of that identity';
+
+CREATE TABLE gavial.turn (
+    number bigint NOT NULL,
+    single boolean PRIMARY KEY DEFAULT true CHECK (single)
+);
+COMMENT ON TABLE gavial.turn IS 'one row that every change of standing queries updates, so that they come one after the other';
+COMMENT ON COLUMN gavial.turn.number IS 'changes so far';
+COMMENT ON COLUMN gavial.turn.single IS 'keeps the table to one row';
+INSERT INTO gavial.turn (number) VALUES (0);
+
+CREATE TABLE gavial.requests (
+    kind text NOT NULL,
+    result oid NOT NULL,
+    view oid,
+    arguments jsonb
+);
+COMMENT ON TABLE gavial.requests IS 'where statements hand over what needs more rights than the caller''s; stays empty';
+COMMENT ON COLUMN gavial.requests.kind IS 'register, forget, options, suspend or resume';
+COMMENT ON COLUMN gavial.requests.result IS 'the table of the answer';
+COMMENT ON COLUMN gavial.requests.view IS 'the hidden view, where a query is registered';
+COMMENT ON COLUMN gavial.requests.arguments IS 'what else there is to say';
+GRANT INSERT ON gavial.requests TO PUBLIC;
 
 CREATE PUBLICATION gavial WITH (publish_via_partition_root = true);
 COMMENT ON PUBLICATION gavial IS 'the tables that standing queries read';

@@ -49,6 +49,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END
 $body$;
+REVOKE ALL ON FUNCTION gavial.enrol(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.enrol(oid) IS 'makes the changes of a table known to capture';
 
 CREATE OR REPLACE FUNCTION gavial.dismiss() RETURNS void
@@ -75,4 +76,5 @@ BEGIN
     DELETE FROM gavial.sources s WHERE NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = s.relation);
 END
 $body$;
+REVOKE ALL ON FUNCTION gavial.dismiss() FROM PUBLIC;
 COMMENT ON FUNCTION gavial.dismiss() IS 'gives back what capture changed on tables that no standing query reads any more';

@@ -71,12 +71,13 @@ BEGIN
     schema := coalesce(request ->> 'schema', schema);
     IF schema IS NULL THEN
         RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in';
+    ELSIF schema ~ '^pg_temp(_|$)' THEN
+        PERFORM gavial.refuse('42P16', 'cannot create a standing query in a temporary schema', NULL, NULL, (request ->> 'place')::int);
     END IF;
     view := format('gavial_views.%I', gavial.view_name(schema, name));
     result := format('%I.%I', schema, name);
     CASE step
         WHEN 1 THEN
-            PERFORM pg_advisory_xact_lock(hashtextextended('gavial ' || result, 0));
             RETURN gavial.create_view_command(request, to_regclass(result), view);
         WHEN 2 THEN
             PERFORM gavial.check_query(view::regclass, request -> 'places');
@@ -85,14 +86,17 @@ BEGIN
             END IF;
             RETURN gavial.add_columns_command(result::regclass, view::regclass);
         WHEN 3 THEN
+            -- PostgreSQL checks here what the caller may read.
+            RETURN format('EXPLAIN SELECT * FROM %s', view);
+        WHEN 4 THEN
             IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = result::regclass AND t.tgname = 'gavial_guard') THEN
                 RETURN '';
             END IF;
             RETURN format('CREATE TRIGGER gavial_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
                 'FOR EACH STATEMENT EXECUTE FUNCTION gavial.guard()', result);
-        WHEN 4 THEN
-            RETURN format('SELECT gavial.register(%s, %s, %L, %L, %L)', view::regclass::oid, result::regclass::oid,
-                request ->> 'query', gavial.settings_now(path), request -> 'options');
+        WHEN 5 THEN
+            RETURN gavial.request('register', result::regclass, view::regclass, jsonb_build_object(
+                'query_text', request -> 'query', 'settings', gavial.settings_now(path), 'options', request -> 'options'));
         ELSE
             RETURN NULL;
     END CASE;
@@ -132,8 +136,8 @@ CREATE OR REPLACE FUNCTION gavial.add_columns_command(result regclass, view regc
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT coalesce(format('ALTER TABLE %s %s', result, string_agg(
-        format('ADD COLUMN %I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)), '')
+    SELECT coalesce(format('ALTER TABLE %s ', result) || string_agg(
+        format('ADD COLUMN %I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum), '')
     FROM pg_attribute a
     WHERE a.attrelid = view AND a.attnum > 0
       AND NOT EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = result AND o.attname = a.attname AND o.attnum > 0)
@@ -166,13 +170,9 @@ BEGIN
         WHEN 'owner' THEN CASE step
             WHEN 1 THEN format('ALTER TABLE %s OWNER TO %s', target, gavial.role_text(change))
             WHEN 2 THEN format('ALTER VIEW %s OWNER TO %s', view, gavial.role_text(change))
-            WHEN 3 THEN format('SELECT gavial.check_query(%s, NULL)', view::oid) END
-        WHEN 'options' THEN CASE step
-            WHEN 1 THEN format('SELECT gavial.change_options(%s, %L, %L)', target::oid, change -> 'set', gavial.words(change -> 'reset')) END
-        WHEN 'suspend' THEN CASE step WHEN 1 THEN format('SELECT gavial.change_status(%s, true)', target::oid) END
-        WHEN 'resume' THEN CASE step
-            WHEN 1 THEN format('SELECT gavial.check_query(%s, NULL), gavial.check_answer(%s, %s)', view::oid, view::oid, target::oid)
-            WHEN 2 THEN format('SELECT gavial.change_status(%s, false)', target::oid) END
+            WHEN 3 THEN format('SELECT gavial.check_query(%s, NULL), gavial.check_readable(%s)', view::oid, view::oid) END
+        WHEN 'options' THEN CASE step WHEN 1 THEN gavial.request('options', target, NULL, change) END
+        ELSE CASE step WHEN 1 THEN gavial.request(change ->> 'kind', target) END
     END;
 END
 $body$;
@@ -201,14 +201,6 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.role_text(jsonb) IS 'a role as it is written in a command';
 
-CREATE OR REPLACE FUNCTION gavial.words(list jsonb) RETURNS text[]
-    LANGUAGE sql IMMUTABLE
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-    SELECT coalesce(array_agg(word), '{}') FROM jsonb_array_elements_text(coalesce(list, '[]')) word
-$body$;
-COMMENT ON FUNCTION gavial.words(jsonb) IS 'a list of words';
-
 CREATE OR REPLACE FUNCTION gavial.drop_step(step int, request jsonb, target regclass) RETURNS text
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -224,7 +216,7 @@ BEGIN
         RETURN NULL;
     END IF;
     PERFORM gavial.may_change(target);
-    RETURN format('SELECT gavial.forget(%s); DROP TABLE %s %s; DROP VIEW %s', target::oid, target,
+    RETURN format('%s; DROP TABLE %s %s; DROP VIEW %s', gavial.request('forget', target), target,
         CASE WHEN (request ->> 'cascade')::boolean THEN 'CASCADE' ELSE 'RESTRICT' END, view);
 END
 $body$;
@@ -281,6 +273,7 @@ DECLARE
     target pg_catalog.regclass;
     command pg_catalog.text;
 BEGIN
+    PERFORM gavial.take_turn(tag);
     FOR request IN SELECT pg_catalog.jsonb_array_elements(requests) LOOP
         target := pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(request, 'as_written'));
         FOR step IN 1..9 LOOP

@@ -52,6 +52,7 @@ BEGIN
     -- A query that is only explained is made, looked at, and unmade.
     BEGIN
         EXECUTE gavial.create_view_command(pg_catalog.jsonb_extract_path(request, 'create'), NULL, 'pg_temp.gavial_explained');
+        EXECUTE 'EXPLAIN SELECT * FROM pg_temp.gavial_explained';
         lines := gavial.explain_created(request);
         RAISE SQLSTATE 'GV000';
     EXCEPTION WHEN SQLSTATE 'GV000' THEN

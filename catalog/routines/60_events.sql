@@ -5,12 +5,14 @@ CREATE OR REPLACE FUNCTION gavial.on_drop() RETURNS event_trigger
 AS $body$
 DECLARE
     gone record;
+    dropped boolean := false;
 BEGIN
     FOR gone IN
         DELETE FROM gavial.queries q USING pg_event_trigger_dropped_objects() d
         WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.objid IN (q.view, q.result)
         RETURNING q.view::oid AS view, q.result::oid AS result, d.objid AS dropped
     LOOP
+        dropped := true;
         IF gone.dropped = gone.view THEN
             IF EXISTS (SELECT FROM pg_class c WHERE c.oid = gone.result) THEN
                 EXECUTE format('DROP TABLE %s CASCADE', gone.result::regclass);
@@ -19,7 +21,13 @@ BEGIN
             EXECUTE format('DROP VIEW %s', gone.view::regclass);
         END IF;
     END LOOP;
-    IF FOUND THEN
+    UPDATE gavial.queries q
+    SET status = 'error', status_sqlstate = '42809', status_detail = 'the guard of its answer was dropped'
+    FROM pg_event_trigger_dropped_objects() d
+    WHERE d.object_type = 'trigger' AND d.address_names[3] = 'gavial_guard' AND q.status <> 'error'
+      AND NOT gavial.is_whole(q.view, q.result);
+    -- Whoever has the turn may wait for what is dropped here, so this does not wait for it; a later change dismisses.
+    IF dropped AND gavial.has_turn() THEN
         PERFORM gavial.dismiss();
     END IF;
 END
@@ -40,6 +48,19 @@ AS $body$
                       OR r.relation IN (SELECT i.inhparent FROM pg_inherits i WHERE i.inhrelid = c.objid))))
 $body$;
 COMMENT ON FUNCTION gavial.touched() IS 'the standing queries that the command just run may concern; for event triggers';
+
+CREATE OR REPLACE FUNCTION gavial.has_turn() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    UPDATE gavial.turn SET number = number + 1
+    WHERE single = (SELECT t.single FROM gavial.turn t FOR UPDATE SKIP LOCKED);
+    RETURN FOUND;
+END
+$body$;
+REVOKE ALL ON FUNCTION gavial.has_turn() FROM PUBLIC;
+COMMENT ON FUNCTION gavial.has_turn() IS 'takes the turn if nobody else has it';
 
 CREATE OR REPLACE FUNCTION gavial.on_change() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -64,10 +85,8 @@ BEGIN
     UPDATE gavial.queries q
     SET status = 'suspended', status_sqlstate = '42501',
         status_detail = format('%s may no longer read %s', pg_get_userbyid(l.reader), l.relation::regclass)
-    FROM gavial.queries o CROSS JOIN LATERAL gavial.inputs(o.view) l
-    WHERE q.id = o.id AND q.id = ANY (touched) AND q.status NOT IN ('suspended', 'error')
-      AND NOT has_table_privilege(l.reader, l.relation, 'SELECT')
-      AND NOT has_any_column_privilege(l.reader, l.relation, 'SELECT');
+    FROM gavial.queries o CROSS JOIN LATERAL gavial.unreadable(o.view) l
+    WHERE q.id = o.id AND q.id = ANY (touched) AND q.status NOT IN ('suspended', 'error');
 END
 $body$;
 COMMENT ON FUNCTION gavial.on_change() IS 'a standing query that cannot be maintained any more says so';
