@@ -65,7 +65,7 @@ def main(out: Path, only: tuple[str, ...], **options: int) -> None:
         measure(Plan(**options), names, out)
     except ConfigurationError as error:
         raise click.ClickException(" ".join(filter(None, (error.message, error.detail)))) from error
-    except (MissingProgram, FailedProgram, WrongLegs, psycopg.OperationalError) as error:
+    except (MissingProgram, FailedProgram, WrongLegs, psycopg.Error) as error:
         raise click.ClickException(str(error)) from error
 
 
