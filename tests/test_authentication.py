@@ -52,7 +52,7 @@ class Cell:
 
 
 def access_rules(major: int) -> str:
-    """A pg_hba.conf where a role's name says by which method it is asked; GSSAPI only where it is built in."""
+    """Rules by which a role is asked as its name says; GSSAPI only where it is built in."""
     lines = ["host all by_gss all gss"] if major == 15 else []
     for method in METHODS:
         role = Cell("", "", method, "").role
@@ -267,8 +267,10 @@ async def enter_by_asyncpg(dsn: str) -> None:
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
     connection = await asyncpg.connect(dsn, ssl=unverified)
-    assert await connection.fetchval("show server_version") is not None
-    await connection.close()
+    try:
+        assert await connection.fetchval("show server_version") is not None
+    finally:
+        await connection.close()
 
 
 def test_drivers_that_do_not_bind_are_relayed(world: World, classes: Path) -> None:

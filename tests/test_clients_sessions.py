@@ -141,8 +141,8 @@ def test_cancel_ends_one_statement_of_one_session(dsn: str, way: str, protocol: 
         psycopg.connect(dsn, autocommit=True) as neighbour,
         psycopg.connect(dsn, autocommit=True) as watcher,
     ):
-        untouched = threading.Thread(target=neighbour.execute, args=("select pg_sleep(1)",))
-        untouched.start()
+        watcher.execute("select pg_advisory_lock(1)")
+        neighbour.pgconn.send_query(b"select pg_advisory_lock(1)")
 
         def cancel() -> None:
             wait_until(lambda: sleeping(watcher, session.info.backend_pid))
@@ -154,8 +154,11 @@ def test_cancel_ends_one_statement_of_one_session(dsn: str, way: str, protocol: 
             session.execute("select pg_sleep(600)")
         canceller.join()
         assert value(session, "select 1") == 1
-        untouched.join()
-        assert neighbour.info.transaction_status == pq.TransactionStatus.IDLE
+        watcher.execute("select pg_advisory_unlock(1)")
+        undisturbed = neighbour.pgconn.get_result()
+        assert undisturbed is not None
+        assert undisturbed.status == pq.ExecStatus.TUPLES_OK
+        assert neighbour.pgconn.get_result() is None
 
 
 def test_statement_timeout_holds(dsn: str) -> None:

@@ -14,7 +14,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from tests.clients.ours import OUR_VERSION, OURS, as_ours
 from tests.clients.programs import postgres_program, run
 from tests.servers import Gavial
-from tests.test_clients_asyncpg import connect
+from tests.test_clients_asyncpg import connected
 
 pytestmark = pytest.mark.service
 
@@ -234,17 +234,16 @@ def test_our_statement_through_psycopg(gavial15: Gavial) -> None:
 
 
 async def through_asyncpg(dsn: str, setting: str) -> list[Any]:
-    connection = await connect(dsn)
     query = f"show {setting}"
-    seen = [await connection.execute(query), [dict(row) for row in await connection.fetch(query)]]
-    statement = await connection.prepare(query)
-    seen.append([(field.name, field.type.name) for field in statement.get_attributes()])
-    seen += [await statement.fetchval() for _ in range(3)]
-    async with connection.transaction():
-        seen.append([row[0] async for row in connection.cursor(query, prefetch=1)])
-        cursor = await connection.cursor(query)
-        seen += [tuple(row) for row in await cursor.fetch(1)] + [await cursor.fetch(1)]
-    await connection.close()
+    async with connected(dsn) as connection:
+        seen = [await connection.execute(query), [dict(row) for row in await connection.fetch(query)]]
+        statement = await connection.prepare(query)
+        seen.append([(field.name, field.type.name) for field in statement.get_attributes()])
+        seen += [await statement.fetchval() for _ in range(3)]
+        async with connection.transaction():
+            seen.append([row[0] async for row in connection.cursor(query, prefetch=1)])
+            cursor = await connection.cursor(query)
+            seen += [tuple(row) for row in await cursor.fetch(1)] + [await cursor.fetch(1)]
     return seen
 
 
