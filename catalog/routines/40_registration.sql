@@ -56,6 +56,9 @@ BEGIN
     IF current_setting('transaction_read_only')::boolean THEN
         RAISE read_only_sql_transaction USING MESSAGE = format('cannot execute %s in a read-only transaction', tag);
     END IF;
+    -- The lock makes this session notice which tables were made or dropped while it waited; the row, whether its
+    -- snapshot is older than that.
+    LOCK TABLE gavial.turn IN EXCLUSIVE MODE;
     UPDATE gavial.turn SET number = number + 1;
 END
 $body$;

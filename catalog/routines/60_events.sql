@@ -54,9 +54,11 @@ CREATE OR REPLACE FUNCTION gavial.has_turn() RETURNS boolean
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    UPDATE gavial.turn SET number = number + 1
-    WHERE single = (SELECT t.single FROM gavial.turn t FOR UPDATE SKIP LOCKED);
-    RETURN FOUND;
+    LOCK TABLE gavial.turn IN EXCLUSIVE MODE NOWAIT;
+    UPDATE gavial.turn SET number = number + 1;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
 END
 $body$;
 REVOKE ALL ON FUNCTION gavial.has_turn() FROM PUBLIC;
