@@ -1,4 +1,4 @@
-"""The authentication matrix, cell by cell: client leg, upstream leg, method, channel binding, version."""
+"""The authentication matrix, cell by cell: client leg, upstream leg, method, channel binding (G21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS between proxy and server is what the sslmode of --upstream says, and nothing less."""
+"""TLS between proxy and server is what the sslmode of --upstream says, and nothing less (G21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS between client and proxy: both ways to begin it, verification, versions."""
+"""TLS between client and proxy: both ways to begin it, verification, versions (G21)."""
 
 from __future__ import annotations
 
