@@ -127,12 +127,13 @@ class Relay:
 class ClientSide(asyncio.Protocol):
     """The client's end."""
 
-    __slots__ = ("_crowded", "_relay", "frames", "peer", "transport")
+    __slots__ = ("_crowded", "_relay", "_server_frames", "frames", "peer", "transport")
 
     def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
         self.transport = transport
         self.peer = peer
         self.frames = ClientFrames(intercepting=relay.session is not None)
+        self._server_frames = relay.server.frames
         self._relay = relay
         self._crowded = False
 
@@ -141,7 +142,7 @@ class ClientSide(asyncio.Protocol):
         frames = self.frames
         out = frames.receive(data)
         if out and not self.peer.is_closing():
-            self._relay.server.frames.status = 0
+            self._server_frames.status = 0
             self.peer.write(out)
         if frames.suspect is not None:
             self._relay.answer()
