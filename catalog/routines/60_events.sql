@@ -70,7 +70,14 @@ CREATE OR REPLACE FUNCTION gavial.on_change() RETURNS event_trigger
 AS $body$
 DECLARE
     touched uuid[] := ARRAY(SELECT gavial.touched());
+    given record;
 BEGIN
+    FOR given IN SELECT q.view, r.relowner::regrole AS owner
+        FROM gavial.queries q JOIN pg_class r ON r.oid = q.result JOIN pg_class v ON v.oid = q.view
+        WHERE q.id = ANY (touched) AND r.relowner <> v.relowner
+    LOOP
+        EXECUTE format('ALTER VIEW %s OWNER TO %s', given.view, given.owner);
+    END LOOP;
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail
     FROM (
