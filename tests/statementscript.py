@@ -4,8 +4,9 @@ A script is blocks of a directive, a statement and, behind `----`, what came bac
 
 * `run`: the answer is that of Gavial, in the simple and the extended protocol, on every version.
 * `several`: the same for strings of statements, which only the simple protocol takes.
-* `view`: the first line is the head of a CREATE STANDING QUERY, the rest its SELECT. The answer is what PostgreSQL
-  itself says of CREATE VIEW … AS the same SELECT, with the position moved by what the heads differ in length.
+* `view`: the first line is the head of a CREATE STANDING QUERY, the rest its SELECT. The answer is what
+  PostgreSQL itself says of CREATE VIEW … AS the same SELECT, the position moved by what the heads differ in
+  length.
 """
 
 from __future__ import annotations
