@@ -26,6 +26,7 @@ LONGEST_ANSWER: Final = 65_535
 
 _OK, _CLEARTEXT, _MD5, _GSS, _GSS_CONTINUE, _SSPI = 0, 3, 5, 7, 8, 9
 _SASL, _SASL_CONTINUE, _SASL_FINAL = 10, 11, 12
+_PASSWORD_ANSWER, _SASL_ANSWER = "password", "SASL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,10 @@ class ToClient:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send this to the client and wait for its answer."""
+    """Send this to the client and wait for its answer, of the kind that PostgreSQL's messages name."""
 
     data: bytes
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class Authentication:
         """Go on as the SCRAM server with what was looked up."""
         self._verifier = verifier
         self._as_server = ScramServer(verifier, self._client_first)
-        yield Ask(authentication(_SASL_CONTINUE, self._as_server.challenge))
+        yield Ask(authentication(_SASL_CONTINUE, self._as_server.challenge), _SASL_ANSWER)
 
     def _request(self, code: int, body: bytes) -> Iterator[Step]:
         match code:
@@ -139,7 +141,7 @@ class Authentication:
             case 11 | 12 if self._as_client is not None:
                 yield from self._prove(self._as_client, code, body)
             case 11:
-                yield Ask(message(b"R", body))
+                yield Ask(message(b"R", body), _SASL_ANSWER)
             case 12:
                 yield ToClient(message(b"R", body))
             case _:
@@ -147,7 +149,7 @@ class Authentication:
 
     def _challenge(self, body: bytes) -> Iterator[Step]:
         self._challenged = True
-        yield Ask(message(b"R", body))
+        yield Ask(message(b"R", body), _PASSWORD_ANSWER)
 
     def _offer(self, body: bytes) -> Iterator[Step]:
         self._challenged = True
@@ -158,7 +160,7 @@ class Authentication:
                 "the upstream server insists on channel binding, which gavial cannot carry"
             )
         self._expects_initial = True
-        yield Ask(sasl_mechanisms(kept))
+        yield Ask(sasl_mechanisms(kept), _SASL_ANSWER)
 
     def _initial(self, body: bytes) -> Iterator[Step]:
         mechanism, first = parse_sasl_initial(body)

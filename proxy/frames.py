@@ -27,7 +27,9 @@ _TERMINATE: Final = ord("X")
 _READY, _PARAMETER, _NOTICE, _COMPLETE, _ERROR, _SUSPENDED = b"ZSNCEs"
 _TEXT: Final = frozenset(b"QP")
 _DATA: Final = frozenset(b"Dd")
-_LARGE: Final = frozenset(b"QPFBdp")
+_LARGE: Final = frozenset(b"QPFBd")
+_KNOWN: Final = frozenset(b"QPBEDCSHFXdcf")
+"""What a client may send once it is in; at anything else PostgreSQL ends the session."""
 
 Watcher = Callable[[int, bytes], bytes]
 
@@ -35,7 +37,7 @@ Watcher = Callable[[int, bytes], bytes]
 class ClientFrames:
     """The client's stream: `receive` gives what may go on at once, and stops before a text of ours."""
 
-    __slots__ = ("_beyond", "_rest", "_wanted", "intercepting", "orderly", "suspect")
+    __slots__ = ("_beyond", "_lost", "_rest", "_wanted", "intercepting", "orderly", "suspect")
 
     def __init__(self, *, intercepting: bool) -> None:
         self.intercepting = intercepting
@@ -43,6 +45,7 @@ class ClientFrames:
         """A whole Query or Parse that contains one of our words; nothing passes until `release`."""
         self.orderly = False
         """Whether the server may leave without a word: the client said goodbye, or broke the framing."""
+        self._lost = False
         self._rest = bytearray()
         self._wanted = 0
         """While something is held back: how much of it must be there before it is looked at again."""
@@ -51,10 +54,12 @@ class ClientFrames:
     @property
     def aligned(self) -> bool:
         """Whether the next byte would begin a message."""
-        return not self._rest and self._beyond == 0
+        return not (self._rest or self._beyond or self._lost)
 
     def receive(self, data: bytes) -> bytes:
         """Bytes that may be forwarded now; the others wait inside."""
+        if self._lost:
+            return b""
         if self._wanted:
             self._rest += data
             if len(self._rest) < self._wanted:
@@ -65,8 +70,10 @@ class ClientFrames:
         last = size - 5
         while at <= last:
             kind, length = header(data, at)
-            if not 4 <= length <= SMALL_MESSAGE and (length < 4 or kind not in _LARGE):
-                return self._broken(data)
+            if kind not in _KNOWN or (
+                not 4 <= length <= SMALL_MESSAGE and (length < 4 or kind not in _LARGE)
+            ):
+                return self._broken(data, at)
             end = at + 1 + length
             if kind in _TEXT:
                 if self.intercepting and length <= HELD_TEXT:
@@ -89,8 +96,14 @@ class ClientFrames:
         self.suspect = None
         return message + self.receive(self._unhold())
 
+    def give_up(self) -> bytes:
+        """What is held back of a message that will never be whole: no more will come."""
+        return b"" if self.suspect is not None else self._unhold()
+
     def _hold(self, data: bytes, at: int, wanted: int) -> bytes:
         """Keep what begins at `at` until so much of it has come; what stands before it may go."""
+        if data[at : at + 1] and data[at] not in _KNOWN and self.suspect is None:
+            return self._broken(data, at)
         self._beyond = 0
         self._rest += data[at:]
         self._wanted = wanted
@@ -102,11 +115,13 @@ class ClientFrames:
         self._wanted = 0
         return data
 
-    def _broken(self, data: bytes) -> bytes:
-        """PostgreSQL ends a session whose framing is lost; until it does, everything is passed on unread."""
-        self.orderly = True
-        self._beyond = sys.maxsize
-        return data
+    def _broken(self, data: bytes, at: int) -> bytes:
+        """The framing is lost, and PostgreSQL ends the session as soon as it has read what shows that.
+
+        The rest is dropped: bytes left unread would make its system cut the connection, last words and all.
+        """
+        self.orderly = self._lost = True
+        return data[: at + (5 if data[at] in _KNOWN else 1)]
 
 
 def may_be_ours(text: bytes) -> bool:

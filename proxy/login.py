@@ -101,9 +101,10 @@ class Login:
         """Version and body of the start-up packet; None when the client came to cancel."""
         encryption_asked: set[int] = set()
         while True:
-            length, code = struct.unpack("!II", await self._client.read(8))
+            (length,) = struct.unpack("!I", await self._client.read(4))
             if not 8 <= length <= LONGEST_PACKET:
                 raise Refused
+            (code,) = struct.unpack("!I", await self._client.read(4))
             if code in (SSL_REQUEST, GSS_REQUEST) and length == 8 and code not in encryption_asked:
                 encryption_asked.add(code)
                 await self._encrypt(code)
@@ -187,11 +188,11 @@ class Login:
                     self._client.write(data)
                 case ToServer(data=data):
                     server.write(data)
-                case Ask(data=data):
+                case Ask(data=data, answer=answer):
                     self._client.write(data)
                     kind, body = await self._client.read_message(LONGEST_ANSWER)
                     if kind != _PASSWORD:
-                        raise ProtocolViolation(f"expected password response, got message type {kind}")
+                        raise ProtocolViolation(f"expected {answer} response, got message type {kind}")
                     await self._follow(machine, machine.from_client(body), server, user)
                 case NeedVerifier():
                     verifier = await self._control.verifier(user)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 from catalog.errors import ConnectionFailure, Error
@@ -66,10 +67,11 @@ class Relay:
 
     def end(self, error: Error) -> None:
         """Tell the client why, if a message can begin here, and close both sides."""
+        expected = self.client.frames.orderly
         self.client.frames.orderly = True
         if self.server.frames.aligned and not self.client.transport.is_closing():
             self.client.transport.write(error_response(error))
-        if self.client.frames.aligned and not self.server.transport.is_closing():
+        if self.client.frames.aligned and not expected and not self.server.transport.is_closing():
             self.server.transport.write(TERMINATE)
         close(self.client.transport)
         close(self.server.transport)
@@ -80,7 +82,7 @@ class Relay:
         while (suspect := frames.suspect) is not None:
             if self.session is None or len(suspect) > _LARGE_TEXT:
                 break
-            if self.session.rewritten(suspect) is not None:
+            if self.session.rewritten(suspect, busy=self._busy) is not None:
                 break
             self.server.transport.write(frames.release(suspect))
         if frames.suspect is not None and self._answering is None:
@@ -104,16 +106,21 @@ class Relay:
         session = self.session
         if session is None:
             return suspect
-        loop = asyncio.get_running_loop()
+        rewrite = partial(session.rewritten, suspect, busy=self._busy)
         if len(suspect) > _LARGE_TEXT:
-            rewritten = await loop.run_in_executor(None, session.rewritten, suspect)
+            rewritten = await asyncio.get_running_loop().run_in_executor(None, rewrite)
         else:
-            rewritten = session.rewritten(suspect)
+            rewritten = rewrite()
         if rewritten is None:
             return suspect
         self.server.frames.watcher = session.watch
         refused = await self._control.prepare(session.database)
-        return rewritten if refused is None else session.rewritten(suspect, refused) or suspect
+        return rewritten if refused is None else rewrite(refused=refused) or suspect
+
+    @property
+    def _busy(self) -> bool:
+        """Whether the server has not answered yet, and may be about to change how texts are read."""
+        return self.server.frames.status == 0
 
     def closed(self) -> None:
         """One side is gone."""
@@ -150,6 +157,8 @@ class ClientSide(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Called by the loop: a client may close its half and still read what the server has to say."""
         self.frames.orderly = True
+        if not self.peer.is_closing():
+            self.peer.write(self.frames.give_up())
         if self.transport.get_extra_info("sslcontext") is None and self.peer.can_write_eof():
             if not self.peer.is_closing():
                 self.peer.write_eof()

@@ -19,6 +19,9 @@ MARK: Final = "GV001"
 
 _PARSE: Final = ord("P")
 _NOTICE, _COMPLETE, _PARAMETER, _ERROR, _READY = b"NCSEZ"
+_PATCHED: Final = (b"SELECT ", b"CALL\x00")
+"""Tags of what stands in the place of ours; a FETCH from it keeps its own."""
+
 _BETWEEN: Final = frozenset((_NOTICE, _PARAMETER))
 
 
@@ -42,19 +45,23 @@ class Session:
             case b"standard_conforming_strings":
                 self._standard_strings = value == b"on"
 
-    def rewritten(self, suspect: bytes, refused: Error | None = None) -> bytes | None:
+    def rewritten(self, suspect: bytes, *, busy: bool = False, refused: Error | None = None) -> bytes | None:
         """A Query or Parse with ours replaced, or refused; None if none is, or it cannot be read for sure."""
-        if not self._standard_strings or suspect[-1:] != b"\x00":
-            return None
         start = 5 if suspect[0] != _PARSE else suspect.find(b"\x00", 5) + 1
         end = suspect.find(b"\x00", start)
-        if start == 0 or end == -1:
+        if start == 0 or end == -1 or not self._readable(suspect[start:end], busy=busy):
             return None
         new = rewrite(suspect[start:end], self._encoding, refused)
         if new is None:
             return None
         self._edits = new.edits
         return message(suspect[:1], suspect[5:start] + new.query + suspect[end:])
+
+    def _readable(self, text: bytes, *, busy: bool) -> bool:
+        """Whether PostgreSQL reads the text as we do, even if a change of settings is still on its way."""
+        if not self._standard_strings:
+            return False
+        return not busy or (b"\\" not in text and (self._encoding == "UTF8" or text.isascii()))
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
@@ -65,7 +72,7 @@ class Session:
             frame = relocated(frame, codec_of(self._encoding) or "latin-1", self._edits)
         elif kind == _READY:
             self._edits = ()
-        if kind == _COMPLETE and self._tag is not None:
+        if kind == _COMPLETE and self._tag is not None and frame.startswith(_PATCHED, 5):
             frame = message(b"C", self._tag + b"\x00")
         if kind not in _BETWEEN:
             self._tag = None

@@ -9,7 +9,8 @@ from typing import Final
 from catalog.errors import FeatureNotSupported, InvalidAuthorization, ProtocolViolation
 from proxy.messages import negotiate_version
 
-LONGEST_PACKET: Final = 10_000
+LONGEST_PACKET: Final = 10_004
+"""PostgreSQL allows 10,000 bytes behind the length."""
 OLDEST: Final = 3 << 16
 NEWEST: Final = 3 << 16 | 2
 """Newest version whose messages the proxy can walk; a client that asks for more is offered this."""
@@ -92,4 +93,4 @@ def negotiation(startup: Startup, server: tuple[int, tuple[str, ...]] | None) ->
     if server is None and not clamped:
         return b""
     version, refused = server if server is not None else (NEWEST, ())
-    return negotiate_version(min(version, NEWEST), (*startup.options, *refused))
+    return negotiate_version(min(version, NEWEST, startup.version), (*startup.options, *refused))

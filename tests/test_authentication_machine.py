@@ -32,7 +32,9 @@ def machine(legs: Legs, *, allow_trust: bool = False) -> Authentication:
 
 @pytest.mark.parametrize("legs", LEGS)
 def test_plus_is_never_offered(legs: Legs) -> None:
-    assert list(machine(legs).from_server(ord("R"), OFFER)) == [Ask(sasl_mechanisms(["SCRAM-SHA-256"]))]
+    assert list(machine(legs).from_server(ord("R"), OFFER)) == [
+        Ask(sasl_mechanisms(["SCRAM-SHA-256"]), "SASL")
+    ]
 
 
 @pytest.mark.parametrize("legs", LEGS)
@@ -60,7 +62,7 @@ def test_scram_is_relayed_but_for_y_over_two_tls_legs(legs: Legs, flag: bytes) -
 def test_md5_is_relayed_everywhere(legs: Legs) -> None:
     body = struct.pack("!i", 5) + b"salt"
     way_in = machine(legs)
-    assert list(way_in.from_server(ord("R"), body)) == [Ask(message(b"R", body))]
+    assert list(way_in.from_server(ord("R"), body)) == [Ask(message(b"R", body), "password")]
     assert list(way_in.from_client(b"md5x\x00")) == [ToServer(message(b"p", b"md5x\x00"))]
 
 
@@ -69,7 +71,7 @@ def test_a_password_asked_for_inside_tls_does_not_travel_in_the_open() -> None:
     with pytest.raises(InvalidAuthorization, match="clear-text"):
         list(machine(UPSTREAM_TLS).from_server(ord("R"), body))
     for legs in (BOTH_TLS, Legs(client_tls=False, client_local=True, upstream_tls=True), LEGS[3]):
-        assert list(machine(legs).from_server(ord("R"), body)) == [Ask(message(b"R", body))]
+        assert list(machine(legs).from_server(ord("R"), body)) == [Ask(message(b"R", body), "password")]
 
 
 def test_no_challenge_no_entry_unless_trust_is_allowed() -> None:

@@ -64,8 +64,8 @@ def test_other_notices_may_come_between() -> None:
     assert answered(notice(), other, complete("SELECT 1")) == other + complete("SHOW")
 
 
-def parse(name: bytes, query: bytes) -> bytes:
-    return message(b"P", name + b"\0" + query + b"\0" + b"\x00\x00")
+def parse(name: bytes, query: bytes, types: bytes = b"\x00\x00") -> bytes:
+    return message(b"P", name + b"\0" + query + b"\0" + types)
 
 
 def test_texts_of_query_and_parse_are_rewritten_and_names_are_not() -> None:
@@ -78,6 +78,34 @@ def test_texts_of_query_and_parse_are_rewritten_and_names_are_not() -> None:
     assert session.rewritten(parse(b"show gavial.version", b"select 1")) is None
 
 
+def test_a_parse_may_declare_types() -> None:
+    session = Session(NONCE, "db")
+    session.parameter(b"client_encoding\0UTF8\0")
+    types = b"\x00\x01\x00\x00\x00\x17"
+    assert session.rewritten(parse(b"", b"show gavial.version", types)) == parse(b"", INSTEAD, types)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "read"),
+    [
+        ("UTF8", "select '\\'; show gavial.version; --', 1", False),
+        ("UTF8", "select 'é'; show gavial.version", True),
+        ("LATIN1", "select 'é'; show gavial.version", False),
+        ("LATIN1", "select 'e'; show gavial.version", True),
+    ],
+)
+def test_what_settings_on_their_way_could_change_is_left_alone(encoding: str, text: str, read: bool) -> None:
+    session = Session(NONCE, "db")
+    session.parameter(b"client_encoding\0" + encoding.encode() + b"\0")
+    query = message(b"Q", text.encode("utf-8" if encoding == "UTF8" else "latin-1") + b"\0")
+    assert session.rewritten(query) is not None
+    assert (session.rewritten(query, busy=True) is not None) == read
+
+
+def test_a_fetch_from_a_portal_of_ours_keeps_its_tag() -> None:
+    assert answered(notice(), complete("FETCH 1")) == complete("FETCH 1")
+
+
 def test_nothing_is_rewritten_where_backslashes_escape() -> None:
     session = Session(NONCE, "db")
     session.parameter(b"client_encoding\0UTF8\0")
@@ -85,7 +113,7 @@ def test_nothing_is_rewritten_where_backslashes_escape() -> None:
     assert session.rewritten(message(b"Q", b"show gavial.version\0")) is None
 
 
-@pytest.mark.parametrize("body", [b"", b"show gavial.version", b"\0show gavial.version", b"\0\0\0"])
+@pytest.mark.parametrize("body", [b"", b"\0show gavial.version", b"\0\0\0"])
 def test_malformed_texts_pass(body: bytes) -> None:
     session = Session(NONCE, "db")
     session.parameter(b"client_encoding\0UTF8\0")

@@ -92,5 +92,10 @@ def test_more_than_we_know_is_not_passed_on_and_the_client_is_told() -> None:
     assert negotiation(startup, (V3_0, ())) == negotiate_version(V3_0, ("_pq_.test",))
 
 
+def test_a_client_of_the_oldest_version_is_not_told_of_a_newer_one() -> None:
+    startup = parse_startup(V3_0, body("user", "me", "_pq_.test", "x"))
+    assert negotiation(startup, None) == negotiate_version(V3_0, ("_pq_.test",))
+
+
 def test_the_servers_answer_is_read_back() -> None:
     assert parse_negotiate_version(negotiate_version(V3_2, ("a", "b"))[5:]) == (V3_2, ("a", "b"))
