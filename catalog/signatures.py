@@ -15,7 +15,7 @@ CastMethod: TypeAlias = Literal["function", "binary", "text"]
 
 @dataclass(frozen=True, slots=True)
 class TypeSignature:
-    """A type; `element` is what an array has, `array` the type of its arrays, `base` what a domain is over, or 0."""
+    """A type; `element` of an array, `array` over it, `base` of a domain: 0 where there is none."""
 
     oid: int
     schema: str

@@ -22,7 +22,7 @@ from catalog.types import SqlType
 _TYPES: Final = """
     SELECT t.oid::int8, n.nspname::text, t.typname::text, t.typtype::text, t.typcategory::text,
         t.typispreferred,
-        CASE WHEN t.typsubscript = 'array_subscript_handler'::regproc THEN t.typelem ELSE 0 END::int8,
+        CASE WHEN t.typcategory = 'A' AND t.typarray = 0 THEN t.typelem ELSE 0 END::int8,
         t.typarray::int8, t.typbasetype::int8, t.typcollation::int8
     FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
     WHERE t.typtype <> 'c' AND NOT EXISTS (
@@ -50,10 +50,10 @@ _FUNCTIONS: Final = """
         ) AND p.proname <> ALL ('{
             array_agg, array_append, array_cat, array_length, array_ndims, array_prepend, ascii, bit_length,
             bpcharcat, bpchareq, bpcharlike, bpcharne, bpcharnlike, btrim, cardinality, char_length,
-            character_length, chr, concat, concat_ws, convert_to, count, decode, encode, left, length, lpad, ltrim,
-            md5, nameeq, namelike, namene, namenlike, octet_length, overlay, quote_ident, quote_literal, repeat,
-            reverse, right, rpad, rtrim, string_agg, substr, substring, textcat, texteq, textlen, textlike, textne,
-            textnlike, unnest}')
+            character_length, chr, concat, concat_ws, convert_to, count, decode, encode, left, length, lpad,
+            ltrim, md5, nameeq, namelike, namene, namenlike, octet_length, overlay, quote_ident,
+            quote_literal, repeat, reverse, right, rpad, rtrim, string_agg, substr, substring, textcat,
+            texteq, textlen, textlike, textne, textnlike, unnest}')
     FROM pg_catalog.pg_proc AS p LEFT JOIN pg_catalog.pg_aggregate AS a ON a.aggfnoid = p.oid
     WHERE p.pronamespace = 'pg_catalog'::regnamespace
         AND NOT ARRAY['internal', 'cstring']::regtype[]::oid[] && (p.proargtypes::oid[] || p.prorettype)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 
 from catalog.signatures import FunctionKind, FunctionSignature
-from catalog.types import TEXT, SqlType
+from catalog.types import INT8, TEXT, SqlType
 from dialect.bind_subqueries import array_of
 from dialect.bind_values import coalesce, greatest, least, null_if, row, sql_value
 from dialect.binder import Binder, Rule, folded
@@ -188,44 +188,43 @@ def _window(binder: Binder, node: exp.Expr) -> Expression:
     call = _read_call(inner, condition)
     given = tuple(binder.expression(each) for each in call.arguments)
     bound = _apply(binder, call, given, _WINDOWS)
-    definition = _definition(binder, node)
-    order = definition.args.get("order")
+    parts = _definition(binder, node)
+    order = parts.get("order")
     return Window(
         bound,
-        tuple(binder.expression(each) for each in definition.args.get("partition_by") or ()),
+        tuple(binder.expression(each) for each in parts.get("partition_by") or ()),
         () if order is None else tuple(sort_key(binder, each) for each in order.expressions),
-        _frame(binder, definition.args.get("spec")),
+        _frame(binder, parts.get("spec")),
         bound.type,
     )
 
 
-def _definition(binder: Binder, node: exp.Expr) -> exp.Expr:
+def _definition(binder: Binder, node: exp.Expr) -> Mapping[str, Any]:
+    """The parts of a window; those that a named one has, it takes from there."""
+    own = {part: node.args[part] for part in ("partition_by", "order", "spec") if node.args.get(part)}
     alias = node.args.get("alias")
-    if alias is None:
-        return node
-    if any(node.args.get(part) for part in ("partition_by", "order", "spec")):
-        raise refused("a window that extends a named one", "Write the whole window in OVER.")
-    return binder.windows[folded(alias)]
+    return own if alias is None else {**own, **_definition(binder, binder.windows[folded(alias)])}
 
 
 def _frame(binder: Binder, spec: exp.Expr | None) -> Frame | None:
     if spec is None:
         return None
-    end = spec.args.get("end")
+    unit, exclude = str(spec.args["kind"]).lower(), spec.args.get("exclude")
     return Frame(
-        str(spec.args["kind"]).lower(),
-        _frame_bound(binder, spec.args["start"], spec.args.get("start_side")),
-        FrameBound("current row", None)
-        if end is None
-        else _frame_bound(binder, end, spec.args.get("end_side")),
-        None if spec.args.get("exclude") is None else spec.args["exclude"].name.lower(),
+        unit,
+        _frame_bound(binder, unit, spec.args["start"], spec.args.get("start_side")),
+        _frame_bound(binder, unit, spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side")),
+        None if exclude is None else exclude.name.lower(),
     )
 
 
-def _frame_bound(binder: Binder, value: str | exp.Expr, side: str | None) -> FrameBound:
-    if isinstance(value, exp.Expr):
-        return FrameBound(str(side).lower(), binder.expression(value))
-    return FrameBound(f"{value} {side or ''}".strip().lower(), None)
+def _frame_bound(binder: Binder, unit: str, value: str | exp.Expr, side: str | None) -> FrameBound:
+    if isinstance(value, str):
+        return FrameBound(f"{value} {side or ''}".strip().lower(), None)
+    offset = binder.expression(value)
+    if unit != "range":
+        offset = coerced(binder.signatures, offset, INT8)
+    return FrameBound(str(side).lower(), offset)
 
 
 def _special(name: str, *parts: str) -> Rule:

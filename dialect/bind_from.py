@@ -13,7 +13,6 @@ from catalog.signatures import Signatures
 from catalog.types import BOOLEAN
 from dialect.bind_expression import ExpressionBinder
 from dialect.bind_operators import apply_operator
-from dialect.bind_values import coalesce
 from dialect.binder import folded
 from dialect.bound import (
     CommonTableScan,
@@ -25,7 +24,8 @@ from dialect.bound import (
     Query,
     Scan,
 )
-from dialect.bound_expression import And, Expression
+from dialect.bound_expression import And, Coalesce, Expression
+from dialect.coerce import as_common_type, cast
 from dialect.refusals import refused, refused_node
 from dialect.scope import Scope, Source
 
@@ -110,12 +110,22 @@ class FromBinder:
             one = merged.get(name) or replace(self.scope, sources=left, merged={}).column(name, None, None)
             other = replace(self.scope, sources=right, merged={}).column(name, None, None)
             equalities.append(apply_operator(binder, "=", (one, other)))
-            merged[name] = {
-                JoinKind.RIGHT: other,
-                JoinKind.FULL: coalesce(binder, (one, other)),
-            }.get(kind, one)
+            merged[name] = self._merged(kind, one, other)
         self.scope = replace(self.scope, merged=merged)
         return equalities[0] if len(equalities) == 1 else And(tuple(equalities), BOOLEAN)
+
+    def _merged(self, kind: JoinKind, one: Expression, other: Expression) -> Expression:
+        """What an unqualified USING column means: of the two's common type, and never NULL without need."""
+        values, type_ = as_common_type(self.signatures, (one, other), "JOIN USING")
+        left, right = (cast(self.signatures, each, type_) for each in values)
+        match kind:
+            case JoinKind.FULL:
+                return Coalesce((left, right), type_)
+            case JoinKind.RIGHT:
+                return right
+            case JoinKind.INNER if left is not one and right is other:
+                return right
+        return left
 
     def _table(self, node: exp.Table) -> FromItem:
         for part in _TABLE_EXTRAS:

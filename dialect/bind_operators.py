@@ -49,7 +49,7 @@ _SYMBOLS: Final[Mapping[type[exp.Expr], str]] = {
     exp.GT: ">",
     exp.GTE: ">=",
     exp.ILike: "~~*",
-    exp.JSONBContains: "?",
+    exp.JSONBContainsTopKey: "?",
     exp.JSONBExtract: "#>",
     exp.JSONBExtractScalar: "#>>",
     exp.JSONExtract: "->",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from catalog.types import (
     DATE,
     INT4,
     INT8,
+    INTERVAL,
     NAME,
     NO_TYPMOD,
     NUMERIC,
@@ -37,8 +39,9 @@ from dialect.bound_expression import (
     NullIf,
     Row,
     SqlValue,
+    Subscript,
 )
-from dialect.coerce import as_common_type, cast, computed_type
+from dialect.coerce import as_common_type, cast, coerced, computed_type
 from dialect.collation import derive
 from dialect.refusals import refused, refused_node
 from dialect.type_names import read_type
@@ -124,7 +127,8 @@ def _cast(binder: Binder, node: exp.Expr) -> Expression:
         return Array((), target)
     bound = binder.expression(argument)
     if isinstance(bound, Constant) and bound.type.oid == UNKNOWN:
-        return Constant(bound.text, target)
+        typmod = target.typmod if target.oid == INTERVAL else NO_TYPMOD
+        bound = Constant(bound.text, replace(target, typmod=typmod))
     return cast(binder.signatures, bound, target)
 
 
@@ -204,10 +208,24 @@ def _array(binder: Binder, node: exp.Expr) -> Expression:
     return Array(values, SqlType(array, type_.typmod, type_.collation))
 
 
+def _subscript(binder: Binder, node: exp.Expr) -> Expression:
+    indexes: list[exp.Expr] = []
+    while isinstance(node, exp.Bracket):
+        indexes[:0] = node.expressions
+        node = bare(node.this)
+    array = binder.expression(node)
+    element = binder.signatures.types[array.type.oid].element
+    if not element or any(isinstance(index, exp.Slice) for index in indexes):
+        raise refused("an array slice or a subscript of another type than an array")
+    bound = tuple(coerced(binder.signatures, binder.expression(index), INT4) for index in indexes)
+    return Subscript(array, bound, SqlType(element, array.type.typmod, array.type.collation))
+
+
 RULES: Final[Mapping[type[exp.Expr], Rule]] = {
     **dict.fromkeys(_SQL_VALUE_NODES, _sql_value),
     exp.Array: _array,
     exp.Boolean: _boolean,
+    exp.Bracket: _subscript,
     exp.ByteString: _literal,
     exp.Case: _case,
     exp.Cast: _cast,

@@ -216,6 +216,15 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscript:
+    """An element of an array, by one index (int4) for each dimension."""
+
+    array: Expression
+    indexes: tuple[Expression, ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """ROW(...), where a row is an argument: count(DISTINCT (a, b))."""
 
@@ -357,6 +366,7 @@ Expression: TypeAlias = (
     | NullIf
     | Extreme
     | Array
+    | Subscript
     | Row
     | RowComparison
     | ArrayComparison

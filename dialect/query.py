@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 import sqlglot
 from pglast.parser import ParseError as PostgresParseError
 from pglast.parser import parse_sql_json
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.generators.postgres import PostgresGenerator
@@ -20,20 +20,43 @@ Tree: TypeAlias = Any
 """A piece of a parse tree as JSON: mappings, lists, numbers and strings."""
 
 _SPECIAL_SYNTAX: Final = ("EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+_JSON_OPERATORS: Final = {
+    TokenType.ARROW: (exp.JSONExtract, "->"),
+    TokenType.DARROW: (exp.JSONExtractScalar, "->>"),
+    TokenType.HASH_ARROW: (exp.JSONBExtract, "#>"),
+    TokenType.DHASH_ARROW: (exp.JSONBExtractScalar, "#>>"),
+    TokenType.PLACEHOLDER: (exp.JSONBContainsTopKey, "?"),
+}
+_SQL_VALUES: Final = {
+    exp.CurrentCatalog: "CURRENT_CATALOG",
+    exp.CurrentRole: "CURRENT_ROLE",
+    exp.CurrentSchema: "CURRENT_SCHEMA",
+    exp.CurrentTime: "CURRENT_TIME",
+    exp.CurrentUser: "CURRENT_USER",
+    exp.Localtime: "LOCALTIME",
+    exp.SessionUser: "SESSION_USER",
+}
 _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Cast, exp.AtTimeZone, exp.Between, exp.In)
 _BRACKETS: Final = (exp.Dot, exp.Paren, exp.Kwarg)
 _PLACES: Final = frozenset(("location", "stmt_location", "stmt_len", "list_start", "list_end"))
+_FRAME_SAYS_BETWEEN: Final = 0x10
 _SPELLINGS: Final = frozenset(("funcformat", "row_format"))
 
 
 class Canonical(Postgres):
     """sqlglot's PostgreSQL with function calls left as written: which one is meant is for the binder."""
 
+    INDEX_OFFSET = 0
+
     class Parser(PostgresParser):
         """Knows no function by name, only the syntax that some have of their own."""
 
         FUNCTIONS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {name: PostgresParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX}
+        JSON_OPERATORS: ClassVar = {
+            token: lambda self, left, right, kind=kind: self.expression(kind(this=left, expression=right))
+            for token, (kind, _) in _JSON_OPERATORS.items()
+        }
 
     class Generator(PostgresGenerator):
         """Writes operators as operators."""
@@ -41,17 +64,22 @@ class Canonical(Postgres):
         TRANSFORMS: ClassVar = {
             **PostgresGenerator.TRANSFORMS,
             exp.Pow: lambda self, node: self.binary(node, "^"),
+            **{
+                kind: lambda self, node, symbol=symbol: self.binary(node, symbol)
+                for kind, symbol in _JSON_OPERATORS.values()
+            },
+            **{kind: lambda _, __, text=text: text for kind, text in _SQL_VALUES.items()},
         }
 
 
-def read_query(text: str) -> exp.Query:
+def read_query(text: str) -> exp.Expr:
     """The tree of a canonical text; refused where sqlglot reads another query than PostgreSQL does."""
     theirs = _postgres_tree(text)
     try:
         tree = sqlglot.parse_one(text, read=Canonical)
     except (ParseError, TokenError) as error:
         raise FeatureNotSupported("cannot read the canonical text of the query", detail=str(error)) from error
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Query | exp.Values):
         raise FeatureNotSupported("only a SELECT can be kept as a standing query")
     written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False)
     try:
@@ -65,7 +93,7 @@ def read_query(text: str) -> exp.Query:
     return tree
 
 
-def bracketed(tree: exp.Query) -> exp.Expr:
+def bracketed(tree: exp.Expr) -> exp.Expr:
     """A copy with brackets around every operator, so that its text shows the structure of the tree."""
     copy = tree.copy()
     for node in list(copy.walk()):
@@ -105,6 +133,8 @@ def plain(tree: Tree) -> Tree:
             return spelling(node)
     if "names" in items and "typemod" in items:
         items["names"] = _unqualified(items["names"])
+    if "frameOptions" in items:
+        items["frameOptions"] &= ~_FRAME_SAYS_BETWEEN
     return items
 
 

@@ -9,7 +9,6 @@ from sqlglot import exp
 from catalog.errors import FeatureNotSupported
 
 _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
-    exp.Bracket: ("an array subscript", None),
     exp.Cube: ("CUBE", "Write one query for each grouping and put UNION ALL between them."),
     exp.Dot: ("a field of a row, or a function outside pg_catalog", None),
     exp.Fetch: ("FETCH FIRST ... WITH TIES", "Use LIMIT."),
@@ -21,7 +20,6 @@ _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
     exp.Operator: ("an operator outside pg_catalog", None),
     exp.Placeholder: ("a parameter", "Write the value itself."),
     exp.Rollup: ("ROLLUP", "Write one query for each grouping and put UNION ALL between them."),
-    exp.Slice: ("an array slice", None),
     exp.Star: ("a whole row as a value", "Name the columns."),
     exp.TableSample: ("TABLESAMPLE", None),
     exp.WithinGroup: ("an aggregate WITHIN GROUP", None),

@@ -37,6 +37,7 @@ class Meaning:
     """A signature with its polymorphic types settled: what each argument becomes, and what comes out."""
 
     signature: OperatorSignature | FunctionSignature
+    declared: Oids
     arguments: Oids
     result: int
 
@@ -49,7 +50,7 @@ def find_operator(signatures: Signatures, name: str, given: Oids) -> Meaning:
         if (each.left != 0) == (len(given) == 2)
         and (meaning := _settled(signatures, each, (each.left, each.right)[-len(given) :], given)) is not None
     ]
-    return _chosen(signatures, candidates, given, f"the operator {name}")
+    return _chosen(signatures, candidates, given, f"operator {name}")
 
 
 def find_function(
@@ -63,7 +64,7 @@ def find_function(
         and (declared := _declared(signatures, each, len(given), variadic)) is not None
         and (meaning := _settled(signatures, each, declared, given)) is not None
     ]
-    return _chosen(signatures, candidates, given, f"the function {name}")
+    return _chosen(signatures, candidates, given, f"function {name}")
 
 
 def find_cast(signatures: Signatures, source: int, target: int) -> tuple[CastMethod, int]:
@@ -159,7 +160,7 @@ def _settled(
         return None
     if not all(_accepts(signatures, type_, oid) for type_, oid in zip(settled, given, strict=False)):
         return None
-    return Meaning(signature, settled[:-1], settled[-1])
+    return Meaning(signature, declared, settled[:-1], settled[-1])
 
 
 def _accepts(signatures: Signatures, declared: int, given: int) -> bool:
@@ -198,7 +199,7 @@ def _unified(
 
 
 def _chosen(signatures: Signatures, candidates: list[Meaning], given: Oids, what: str) -> Meaning:
-    """The one with most arguments of exactly its types, then with most of preferred ones, as PostgreSQL does."""
+    """The one with most arguments of its very types, then with most of preferred ones, as PostgreSQL does."""
     for exactness in (_exact, _exact_or_preferred):
         if len(candidates) > 1:
             scores = [exactness(signatures, each, given) for each in candidates]
@@ -209,20 +210,25 @@ def _chosen(signatures: Signatures, candidates: list[Meaning], given: Oids, what
         return candidates[0]
     types = ", ".join(type_name(signatures, oid) for oid in given)
     if candidates:
-        raise refused(f"{what}({types}), which may be one of several", "Cast the arguments.")
-    raise refused(f"{what}({types}), which is none of PostgreSQL's own")
+        raise refused(f"the {what}({types}), which may be one of several", "Cast the arguments.")
+    raise refused(f"the {what}({types})")
 
 
 def _exact(signatures: Signatures, meaning: Meaning, given: Oids) -> int:
     bases = (_base(signatures, oid) for oid in given)
-    return sum(declared == oid for declared, oid in zip(meaning.arguments, bases, strict=True))
+    return sum(declared == oid for declared, oid in zip(meaning.declared, bases, strict=True))
 
 
 def _exact_or_preferred(signatures: Signatures, meaning: Meaning, given: Oids) -> int:
     return sum(
-        declared == oid or (oid != UNKNOWN and signatures.types[declared].preferred)
-        for declared, oid in zip(meaning.arguments, given, strict=True)
+        declared == oid or _preferred_for(signatures, declared, oid)
+        for declared, oid in zip(meaning.declared, given, strict=True)
     )
+
+
+def _preferred_for(signatures: Signatures, declared: int, given: int) -> bool:
+    one, other = signatures.types[declared], signatures.types[given]
+    return one.preferred and one.category == other.category
 
 
 def _base(signatures: Signatures, oid: int) -> int:

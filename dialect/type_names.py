@@ -33,10 +33,12 @@ from catalog.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     TIMETZ,
+    UNKNOWN,
     UUID,
     VARCHAR,
     SqlType,
 )
+from dialect.binder import folded
 from dialect.refusals import refused, refused_node
 
 _OIDS: Final[Mapping[object, int]] = {
@@ -61,6 +63,7 @@ _OIDS: Final[Mapping[object, int]] = {
     DType.TIMESTAMP: TIMESTAMP,
     DType.TIMESTAMPTZ: TIMESTAMPTZ,
     DType.TIMETZ: TIMETZ,
+    DType.UNKNOWN: UNKNOWN,
     DType.UUID: UUID,
     DType.VARBINARY: BYTEA,
     DType.VARCHAR: VARCHAR,
@@ -98,9 +101,10 @@ def _read(node: exp.Expr, signatures: Signatures) -> tuple[int, int]:
 
 def _named(node: exp.DataType, signatures: Signatures) -> int:
     kind = node.args.get("kind")
-    parts = kind.parts if isinstance(kind, exp.Dot) else [kind]
-    names = [part.name for part in parts if isinstance(part, exp.Identifier)]
-    qualified = ".".join(names if len(names) > 1 else ["pg_catalog", *names])
+    parts = (
+        (kind.this, kind.expression) if isinstance(kind, exp.Dot) else (exp.to_identifier("pg_catalog"), kind)
+    )
+    qualified = ".".join(folded(part) for part in parts if isinstance(part, exp.Identifier))
     found = signatures.types_by_name.get(qualified)
     if found is None or node.expressions:
         raise refused(f"the type {node.sql(dialect='postgres')}")
