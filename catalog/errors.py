@@ -63,3 +63,7 @@ class CannotConnectNow(Error, sqlstate="57P03"):
 
 class ConfigurationError(Error, sqlstate="F0000"):
     """What the operator asked for cannot be done; printed in one line by the command."""
+
+
+class StatementTooComplex(Error, sqlstate="54001"):
+    """Nested more deeply than can be worked with."""

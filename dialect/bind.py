@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from typing import Final
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import FeatureNotSupported, StatementTooComplex
 from catalog.schema import Column, Tables
 from catalog.signatures import Signatures
 from dialect.bind_query import QueryBinder
 from dialect.bound import Query
 from dialect.query import read_query
 
+_FRAMES: Final = 6000
+"""Calls that may be open at once: about 300 operators inside each other, and far from the end of the stack."""
+
 
 def bind(
     canonical_text: str, tables: Tables, signatures: Signatures, view_columns: Sequence[Column]
 ) -> Query:
     """The bound query, whose columns are exactly the view's; refused where this cannot be said for sure."""
-    query = QueryBinder(signatures, tables).query(read_query(canonical_text), None)
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
+    try:
+        query = QueryBinder(signatures, tables).query(read_query(canonical_text), None)
+    except RecursionError:
+        raise StatementTooComplex("the query is nested too deeply") from None
     theirs = [(each.name, each.type) for each in view_columns]
     ours = [(each.name, each.type) for each in query.columns]
     if theirs != ours:

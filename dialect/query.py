@@ -99,7 +99,8 @@ def bracketed(tree: exp.Expr) -> exp.Expr:
     for node in list(copy.walk()):
         parent = node.parent
         if isinstance(node, _OPERATORS) and not isinstance(node, _BRACKETS):
-            if isinstance(parent, _OPERATORS) and not isinstance(parent, _BRACKETS):
+            chained = isinstance(node, exp.Connector) and type(node) is type(parent)
+            if isinstance(parent, _OPERATORS) and not isinstance(parent, _BRACKETS) and not chained:
                 _wrap(node, exp.Paren())
         elif isinstance(node, exp.SetOperation) and isinstance(parent, exp.SetOperation):
             _wrap(node, exp.Subquery())

@@ -9,6 +9,7 @@ from sqlglot import exp
 from catalog.errors import FeatureNotSupported
 
 _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
+    exp.BitString: ("a bit string", None),
     exp.Cube: ("CUBE", "Write one query for each grouping and put UNION ALL between them."),
     exp.Dot: ("a field of a row, or a function outside pg_catalog", None),
     exp.Fetch: ("FETCH FIRST ... WITH TIES", "Use LIMIT."),
@@ -17,7 +18,9 @@ _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
     exp.Kwarg: ("an argument given by name", "Give the arguments by position."),
     exp.Lateral: ("LATERAL in this form", "Use LATERAL with a subquery."),
     exp.Lock: ("FOR UPDATE or FOR SHARE", "Leave the locking clause out: a standing query only reads."),
+    exp.Normalize: ("NORMALIZE", None),
     exp.Operator: ("an operator outside pg_catalog", None),
+    exp.Overlaps: ("OVERLAPS", "Compare the ends of the periods."),
     exp.Placeholder: ("a parameter", "Write the value itself."),
     exp.Rollup: ("ROLLUP", "Write one query for each grouping and put UNION ALL between them."),
     exp.Star: ("a whole row as a value", "Name the columns."),
