@@ -1,4 +1,4 @@
-"""Statements and what PostgreSQL and the binder make of them, in files: `x.sql` is written, `x.bound` recorded."""
+"""Statements (`x.sql`) and what PostgreSQL and the binder make of them (`x.bound`, recorded)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Snapshot:
 
 
 def statements(path: Path) -> list[str]:
-    """The statements of a file, each of which ends with a semicolon at the end of a line, or with the file."""
+    """The statements of a file; each ends with a semicolon at the end of a line, or with the file."""
     return [text.strip() for text in path.read_text().split(";\n") if text.strip()]
 
 
@@ -133,7 +133,7 @@ def _frozen(value: Any) -> Any:
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
-    """The part of a snapshot that the recorded cases need: no type but the tables', their arrays and pseudo-types."""
+    """The part of a snapshot that the recorded cases need: what is about the types of the tables."""
     types = _useful_types(snapshot)
     signatures = snapshot.signatures
     rows: list[tuple[str, Any]] = [("type", each) for each in signatures.types.values() if each.oid in types]

@@ -1,4 +1,4 @@
-"""A bound query as text that can be read and compared: one line for each part, every expression with its type."""
+"""A bound query as text to read and compare: one line for each part, every expression with its type."""
 
 from __future__ import annotations
 
@@ -154,44 +154,37 @@ class BoundText:
 
     def _bare(self, expression: Expression) -> str:
         match expression:
-            case Column(level=level, source=source, name=name):
-                return f"{'^' * level}{source}.{name}"
-            case Output(column=column):
-                return f"output {column}"
-            case Constant(text=text):
-                return "null" if text is None else repr(text)
-            case SqlValue(name=name):
-                return name
-            case Operator(name=name, arguments=(argument,)):
-                return f"({name} {self._text(argument)})"
+            case Column() | Output() | Constant() | SqlValue() | Element():
+                return _leaf(expression)
+            case And() | Or() | Not() | NullTest() | BooleanTest() | Distinct() | RowComparison():
+                return self._truth(expression)
+            case ScalarSubquery() | Exists() | ArraySubquery() | QuantifiedSubquery() | ArrayComparison():
+                return self._subquery(expression)
+            case Case() | Coalesce() | NullIf() | Extreme() | Array() | Subscript() | Row():
+                return self._built(expression)
+            case Aggregate():
+                return self._aggregate(expression)
+            case Window():
+                return self._window(expression)
+            case _:
+                return self._applied(expression)
+
+    def _applied(self, expression: Operator | Function | Cast | Collate) -> str:
+        match expression:
             case Operator(name=name, arguments=(left, right)):
                 return f"({self._text(left)} {name} {self._text(right)})"
+            case Operator(name=name, arguments=arguments):
+                return f"({name} {self._list(arguments)})"
             case Function(name=name, arguments=arguments, variadic=variadic):
                 return f"{name}({'variadic ' if variadic else ''}{self._list(arguments)})"
             case Cast(argument=argument, method=method):
                 return f"{method.value}({self._text(argument)})"
             case Collate(argument=argument):
                 return f"collate({self._text(argument)})"
-            case Aggregate():
-                return self._aggregate(expression)
-            case Window():
-                return self._window(expression)
-            case ScalarSubquery(query=query):
-                return self._nested(query)
-            case Exists(query=query):
-                return f"exists {self._nested(query)}"
-            case ArraySubquery(query=query):
-                return f"array {self._nested(query)}"
-            case QuantifiedSubquery(quantifier=quantifier, comparisons=comparisons, query=query):
-                return f"{quantifier.value} ({self._list(comparisons)}) in {self._nested(query)}"
-            case ArrayComparison(quantifier=quantifier, operator=operator, array=array):
-                return f"{quantifier.value} {self._text(operator)} in {self._text(array)}"
-            case Element(column=column):
-                return f"element {column}"
             case _:
-                return self._special(expression)
+                assert_never(expression)
 
-    def _special(self, expression: Expression) -> str:
+    def _truth(self, expression: And | Or | Not | NullTest | BooleanTest | Distinct | RowComparison) -> str:
         match expression:
             case And(arguments=arguments):
                 return f"({' and '.join(self._text(each) for each in arguments)})"
@@ -205,6 +198,30 @@ class BoundText:
                 return f"({self._text(argument)} is {truth.value})"
             case Distinct(equality=equality, negated=negated):
                 return f"({'not ' if negated else ''}distinct {self._text(equality)})"
+            case RowComparison(name=name, pairs=pairs):
+                return f"rows {name} ({self._list(pairs)})"
+            case _:
+                assert_never(expression)
+
+    def _subquery(
+        self, expression: ScalarSubquery | Exists | ArraySubquery | QuantifiedSubquery | ArrayComparison
+    ) -> str:
+        match expression:
+            case ScalarSubquery(query=query):
+                return self._nested(query)
+            case Exists(query=query):
+                return f"exists {self._nested(query)}"
+            case ArraySubquery(query=query):
+                return f"array {self._nested(query)}"
+            case QuantifiedSubquery(quantifier=quantifier, comparisons=comparisons, query=query):
+                return f"{quantifier.value} ({self._list(comparisons)}) in {self._nested(query)}"
+            case ArrayComparison(quantifier=quantifier, operator=operator, array=array):
+                return f"{quantifier.value} {self._text(operator)} in {self._text(array)}"
+            case _:
+                assert_never(expression)
+
+    def _built(self, expression: Case | Coalesce | NullIf | Extreme | Array | Subscript | Row) -> str:
+        match expression:
             case Case(branches=branches, default=default):
                 whens = (
                     f"when {self._text(each.condition)} then {self._text(each.result)}" for each in branches
@@ -222,9 +239,8 @@ class BoundText:
                 return f"{self._text(array)}[{self._list(indexes)}]"
             case Row(fields=fields):
                 return f"row({self._list(fields)})"
-            case RowComparison(name=name, pairs=pairs):
-                return f"rows {name} ({self._list(pairs)})"
-        raise AssertionError(type(expression))
+            case _:
+                assert_never(expression)
 
     def _aggregate(self, call: Aggregate) -> str:
         inside = ("distinct " if call.distinct else "") + (self._list(call.arguments) or "*")
@@ -252,3 +268,19 @@ class BoundText:
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
+
+
+def _leaf(expression: Column | Output | Constant | SqlValue | Element) -> str:
+    match expression:
+        case Column(level=level, source=source, name=name):
+            return f"{'^' * level}{source}.{name}"
+        case Output(column=column):
+            return f"output {column}"
+        case Constant(text=text):
+            return "null" if text is None else repr(text)
+        case SqlValue(name=name):
+            return name
+        case Element(column=column):
+            return f"element {column}"
+        case _:
+            assert_never(expression)
