@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from catalog.errors import FeatureNotSupported, StatementTooComplex
@@ -14,16 +15,16 @@ from dialect.bound import Query
 from dialect.query import read_query
 
 _FRAMES: Final = 6000
-"""Calls that may be open at once: about 300 operators inside each other, and far from the end of the stack."""
+"""Calls that may be open at once: some 300 operators inside each other, far from the end of the stack."""
 
 
 def bind(
     canonical_text: str, tables: Tables, signatures: Signatures, view_columns: Sequence[Column]
 ) -> Query:
     """The bound query, whose columns are exactly the view's; refused where this cannot be said for sure."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
     try:
-        query = QueryBinder(signatures, tables).query(read_query(canonical_text), None)
+        with _room_for_depth():
+            query = QueryBinder(signatures, tables).query(read_query(canonical_text), None)
     except RecursionError:
         raise StatementTooComplex("the query is nested too deeply") from None
     theirs = [(each.name, each.type) for each in view_columns]
@@ -37,3 +38,13 @@ def bind(
             else f"PostgreSQL has {differing[0]}, we have {differing[1]}",
         )
     return query
+
+
+@contextmanager
+def _room_for_depth() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

@@ -65,7 +65,13 @@ _SYMBOLS: Final[Mapping[type[exp.Expr], str]] = {
     exp.RegexpLike: "~",
     exp.Sub: "-",
 }
-_PREFIXES: Final[Mapping[type[exp.Expr], str]] = {exp.Neg: "-", exp.BitwiseNot: "~"}
+_PREFIXES: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Abs: "@",
+    exp.BitwiseNot: "~",
+    exp.Cbrt: "||/",
+    exp.Neg: "-",
+    exp.Sqrt: "|/",
+}
 
 
 def apply_operator(binder: Binder, name: str, arguments: Iterable[Expression]) -> Operator:

@@ -27,6 +27,11 @@ _JSON_OPERATORS: Final = {
     TokenType.DHASH_ARROW: (exp.JSONBExtractScalar, "#>>"),
     TokenType.PLACEHOLDER: (exp.JSONBContainsTopKey, "?"),
 }
+_PREFIXES: Final = {
+    TokenType.PARAMETER: (exp.Abs, "@"),
+    TokenType.PIPE_SLASH: (exp.Sqrt, "|/"),
+    TokenType.DPIPE_SLASH: (exp.Cbrt, "||/"),
+}
 _SQL_VALUES: Final = {
     exp.CurrentCatalog: "CURRENT_CATALOG",
     exp.CurrentRole: "CURRENT_ROLE",
@@ -53,6 +58,13 @@ class Canonical(Postgres):
 
         FUNCTIONS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {name: PostgresParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX}
+        UNARY_PARSERS: ClassVar = {
+            **PostgresParser.UNARY_PARSERS,
+            **{
+                token: lambda self, kind=kind: self.expression(kind(this=self._parse_unary()))
+                for token, (kind, _) in _PREFIXES.items()
+            },
+        }
         JSON_OPERATORS: ClassVar = {
             token: lambda self, left, right, kind=kind: self.expression(kind(this=left, expression=right))
             for token, (kind, _) in _JSON_OPERATORS.items()
@@ -68,6 +80,10 @@ class Canonical(Postgres):
                 kind: lambda self, node, symbol=symbol: self.binary(node, symbol)
                 for kind, symbol in _JSON_OPERATORS.values()
             },
+            **{
+                kind: lambda self, node, symbol=symbol: f"({symbol} ({self.sql(node, 'this')}))"
+                for kind, symbol in _PREFIXES.values()
+            },
             **{kind: lambda _, __, text=text: text for kind, text in _SQL_VALUES.items()},
         }
 
@@ -81,7 +97,7 @@ def read_query(text: str) -> exp.Expr:
         raise FeatureNotSupported("cannot read the canonical text of the query", detail=str(error)) from error
     if not isinstance(tree, exp.Query | exp.Values):
         raise FeatureNotSupported("only a SELECT can be kept as a standing query")
-    written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False)
+    written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False, identify=True)
     try:
         ours = _postgres_tree(written)
     except FeatureNotSupported as error:

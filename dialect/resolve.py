@@ -56,15 +56,14 @@ def find_operator(signatures: Signatures, name: str, given: Oids) -> Meaning:
 def find_function(
     signatures: Signatures, name: str, kinds: Iterable[FunctionKind], given: Oids, *, variadic: bool
 ) -> Meaning:
-    """The function of this name and one of these kinds for these arguments."""
-    candidates = [
-        meaning
-        for each in signatures.functions.get(name, ())
-        if each.kind in kinds
-        and (declared := _declared(signatures, each, len(given), variadic)) is not None
-        and (meaning := _settled(signatures, each, declared, given)) is not None
-    ]
-    return _chosen(signatures, candidates, given, f"function {name}")
+    """The function of this name and one of these kinds for these arguments; a variadic one comes second."""
+    candidates: dict[Oids, Meaning] = {}
+    for each in sorted(signatures.functions.get(name, ()), key=lambda each: each.variadic != 0):
+        declared = _declared(signatures, each, len(given), variadic) if each.kind in kinds else None
+        meaning = None if declared is None else _settled(signatures, each, declared, given)
+        if meaning is not None:
+            candidates.setdefault(meaning.declared, meaning)
+    return _chosen(signatures, list(candidates.values()), given, f"function {name}")
 
 
 def find_cast(signatures: Signatures, source: int, target: int) -> tuple[CastMethod, int]:

@@ -1,11 +1,11 @@
-"""Random expressions over `bound.things`: of a given type if all goes well, for PostgreSQL to accept or refuse."""
+"""Random expressions over `bound.things`, most of them of the type asked for."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from hypothesis import strategies as st
 
@@ -94,12 +94,14 @@ class Expressions:
             (each.result, _function(each)) for each in functions if each.kind == "aggregate"
         )
 
+    @cache  # noqa: B019
     def any(self, depth: int, *, grouped: bool = False) -> st.SearchStrategy[str]:
         """An expression of any type."""
         return st.sampled_from(sorted(LITERALS)).flatmap(lambda oid: self.of(oid, depth, grouped=grouped))
 
+    @cache  # noqa: B019
     def of(self, oid: int, depth: int, *, grouped: bool = False) -> st.SearchStrategy[str]:
-        """An expression meant to be of this type; its columns stand in aggregates where the query is grouped."""
+        """An expression meant to be of this type; its columns stand in aggregates in a grouped query."""
         if depth == 0:
             return self._aggregate(oid) if grouped else self._leaf(oid)
         inner = partial(self.of, depth=depth - 1, grouped=grouped)

@@ -16,8 +16,6 @@ SELECT doc['a'] FROM things;
 SELECT ints[1:2] FROM things;
 SELECT (day, day) OVERLAPS (day, day) FROM things;
 SELECT make_interval(days => 3) FROM things;
-SELECT |/ real8 FROM things;
-SELECT @ whole FROM things;
 SELECT B'101';
 SELECT range_merge(int4range(1, 2), int4range(3, 4));
 SELECT bound.doubled(whole) FROM things;
