@@ -51,6 +51,12 @@ def pgbouncer(upstream: Upstream, user: Address, tls: TlsFiles | None) -> Iterat
         shutil.rmtree(home)
 
 
+def version() -> str:
+    """As PgBouncer says itself, such as 1.24.1."""
+    printed = subprocess.run([find_program("pgbouncer"), "-V"], capture_output=True, text=True, check=True)
+    return printed.stdout.split()[1]
+
+
 def _settings(upstream: Upstream, home: Path, port: int, tls: TlsFiles | None) -> str:
     """As many server connections as clients, no log of each, the rest as PgBouncer has it by default."""
     settings = {

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import platform
 import resource
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 import psycopg
 
+from benchmarks import pgbouncer
 from benchmarks.chart import draw
 from benchmarks.loads import fill
 from benchmarks.measure import Reading, Verdict, judge
 from benchmarks.programs import FailedProgram, MissingProgram
-from benchmarks.proxy_questions import QUESTIONS, Experiment
+from benchmarks.proxy_questions import QUESTIONS, Experiment, Plan
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from benchmarks.ways import DIRECT, Ground, WrongLegs
+from catalog.errors import ConfigurationError
 from tests.servers import make_certificate, postgres
 
 MOST_CLIENTS = 32
@@ -38,7 +42,7 @@ SERVER_SETTINGS = {
 @click.option("--seconds", default=4, show_default=True, help="Length of one run of pgbench.")
 @click.option("--idle", default=500, show_default=True, help="How many idle connections.")
 @click.option("--seed", default=1, show_default=True, help="Seed of pgbench's random keys.")
-@click.option("--postgres", "major", default=15, show_default=True, help="Major version of the server.")
+@click.option("--postgres", default=15, show_default=True, help="Major version of the server.")
 @click.option(
     "--out",
     default=ROOT / "benchmarks" / "out",
@@ -52,51 +56,56 @@ SERVER_SETTINGS = {
     type=click.Choice(tuple(QUESTIONS)),
     help="Ask this question alone; may be repeated.",
 )
-def main(
-    scale: int, turns: int, seconds: int, idle: int, seed: int, major: int, out: Path, only: tuple[str, ...]
-) -> None:
+def main(out: Path, only: tuple[str, ...], **options: int) -> None:
     """Measure what a connection through Gavial costs, in turns with a direct one and with PgBouncer."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     allow_many_files()
-    settings = {"PostgreSQL": major, "scale": scale, "turns": turns, "seconds": seconds, "idle": idle}
-    top = header(seed, {name: str(value) for name, value in settings.items()})
+    names = tuple(dict.fromkeys(only)) or tuple(QUESTIONS)
+    try:
+        measure(Plan(**options), names, out)
+    except ConfigurationError as error:
+        raise click.ClickException(" ".join(filter(None, (error.message, error.detail)))) from error
+    except (MissingProgram, FailedProgram, WrongLegs, psycopg.Error) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def measure(plan: Plan, names: Sequence[str], out: Path) -> None:
+    """Ask the questions, print each answer as it is there, and write everything in the end."""
+    programs = {"Python": platform.python_version(), "PgBouncer": pgbouncer.version()}
+    top = header(programs | asdict(plan))
     click.echo(top.line())
     readings: list[Reading] = []
     verdicts: list[Verdict] = []
-    try:
-        with prepared(scale, turns, seconds, idle, seed, major) as experiment:
-            for name in dict.fromkeys(only) or QUESTIONS:
-                click.echo(f"measuring {name} ...", err=True)
-                question = QUESTIONS[name]
-                answer = question.ask(experiment)
-                readings += answer
-                click.echo(f"\n{name}\n{table(answer, question.figures, DIRECT)}")
-                judged = [judge(target, answer) for target in question.targets]
-                verdicts += judged
-                for verdict in judged:
-                    click.echo(verdict_line(verdict))
-    except (MissingProgram, FailedProgram, WrongLegs, psycopg.OperationalError) as error:
-        raise click.ClickException(str(error)) from error
+    with prepared(plan, tls="tls" in names) as experiment:
+        for name in names:
+            click.echo(f"measuring {name} ...", err=True)
+            question = QUESTIONS[name]
+            answer = question.ask(experiment)
+            judged = [judge(target, answer) for target in question.targets]
+            click.echo(
+                "\n".join(["", name, table(answer, question.figures, DIRECT), *map(verdict_line, judged)])
+            )
+            readings += answer
+            verdicts += judged
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "proxy.json", top, readings, verdicts)
     panels = [panel for question in QUESTIONS.values() for panel in question.panels]
     draw(out / "proxy.png", "What the proxy costs", top.line(), panels, readings)
-    click.echo(
-        f"\n{sum(not verdict.met for verdict in verdicts)} of {len(verdicts)} targets missed; see {out}"
-    )
+    missed = sum(not verdict.met for verdict in verdicts)
+    click.echo(f"\n{missed} of {len(verdicts)} targets missed; see {out}")
 
 
 @contextmanager
-def prepared(scale: int, turns: int, seconds: int, idle: int, seed: int, major: int) -> Iterator[Experiment]:
-    """The server with pgbench's tables, and what the questions need to know."""
-    connections = max(idle, MOST_CLIENTS) + SPARE_CONNECTIONS
+def prepared(plan: Plan, *, tls: bool) -> Iterator[Experiment]:
+    """The server with pgbench's tables, and what the questions need to know; not every build has TLS."""
+    connections = max(plan.idle, MOST_CLIENTS) + SPARE_CONNECTIONS
     settings = SERVER_SETTINGS | {"max_connections": str(connections)}
     with tempfile.TemporaryDirectory(prefix="benchmark-proxy-") as directory:
-        tls = make_certificate(Path(directory))
-        with postgres(major, settings=settings, tls=tls) as server:
+        certificate = make_certificate(Path(directory))
+        with postgres(plan.postgres, settings=settings, tls=certificate if tls else None) as server:
             ground = Ground(server, connections)
-            fill(ground.address(), scale)
-            yield Experiment(ground, tls, scale, turns, seconds, idle, seed, Path(directory))
+            fill(ground.address(), plan.scale)
+            yield Experiment(plan, ground, certificate, Path(directory))
 
 
 def allow_many_files() -> None:

@@ -40,16 +40,24 @@ PROXIES = (GAVIAL, GAVIAL_ONE)
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
-    """Where, how long and how often to ask; `directory` has room for the files of the transfers."""
+class Plan:
+    """How much to measure: what the options of the program say."""
 
-    ground: Ground
-    tls: TlsFiles
+    postgres: int
     scale: int
     turns: int
     seconds: int
     idle: int
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The plan and where to carry it out; `directory` has room for the files of the transfers."""
+
+    plan: Plan
+    ground: Ground
+    certificate: TlsFiles
     directory: Path
 
 
@@ -90,7 +98,7 @@ def ask_transactions(experiment: Experiment) -> tuple[Reading, ...]:
 
 def ask_tls(experiment: Experiment) -> tuple[Reading, ...]:
     """The same with TLS between client and proxy, or client and server."""
-    encrypted = replace(experiment, ground=replace(experiment.ground, tls=experiment.tls))
+    encrypted = replace(experiment, ground=replace(experiment.ground, tls=experiment.certificate))
     ways = (DIRECT, GAVIAL, GAVIAL_ONE, PGBOUNCER)
     return _pgbench(encrypted, ways, {tls_case(load): load for load in SMALL_TLS})
 
@@ -102,7 +110,7 @@ def ask_bulk(experiment: Experiment) -> tuple[Reading, ...]:
     with _open_ways(tuple(OPENERS), experiment.ground) as ways:
         for moved in transfers:
             measures = {way.name: partial(_read_transfer, way, experiment.ground, moved) for way in ways}
-            readings += take_turns(moved.case, measures, experiment.turns)
+            readings += take_turns(moved.case, measures, experiment.plan.turns)
     return tuple(readings)
 
 
@@ -110,14 +118,14 @@ def ask_idle(experiment: Experiment) -> tuple[Reading, ...]:
     """What a proxy grows by for each connection that has run a statement; a new proxy for each reading."""
     names = (GAVIAL, GAVIAL_ONE, PGBOUNCER)
     measures = {name: partial(_read_idle, name, experiment) for name in names}
-    return take_turns(IDLE_CASE, measures, experiment.turns)
+    return take_turns(IDLE_CASE, measures, experiment.plan.turns)
 
 
 def ask_connections(experiment: Experiment) -> tuple[Reading, ...]:
     """New connections, each with a SCRAM exchange and one statement."""
     with _open_ways(tuple(OPENERS), experiment.ground) as ways:
         measures = {way.name: partial(_read_connections, way, experiment) for way in ways}
-        return take_turns(CONNECT_CASE, measures, experiment.turns)
+        return take_turns(CONNECT_CASE, measures, experiment.plan.turns)
 
 
 @contextmanager
@@ -132,16 +140,16 @@ def _pgbench(experiment: Experiment, names: Sequence[str], cases: dict[str, Load
     readings: list[Reading] = []
     with _open_ways(names, experiment.ground) as ways:
         for way in ways:
-            transact(way.address, SMALL[1], seconds=1, seed=experiment.seed)
+            transact(way.address, SMALL[1], seconds=1, seed=experiment.plan.seed)
         for case, load in cases.items():
             measures = {way.name: partial(_read_pgbench, way, load, experiment) for way in ways}
-            readings += take_turns(case, measures, experiment.turns)
+            readings += take_turns(case, measures, experiment.plan.turns)
     return tuple(_with_added_latency(readings))
 
 
 def _read_pgbench(way: Way, load: Load, experiment: Experiment, turn: int) -> Figures:
     used = _cpu_seconds(way)
-    seen = transact(way.address, load, experiment.seconds, experiment.seed + turn)
+    seen = transact(way.address, load, experiment.plan.seconds, experiment.plan.seed + turn)
     latency = load.clients * 1e3 / seen.per_second
     figures = {TRANSACTIONS: seen.per_second, LATENCY: latency, TAIL: seen.tail_ms}
     if way.proxy is not None:
@@ -150,7 +158,7 @@ def _read_pgbench(way: Way, load: Load, experiment: Experiment, turn: int) -> Fi
 
 
 def _read_connections(way: Way, experiment: Experiment, turn: int) -> Figures:
-    seen = transact(way.address, RECONNECT, experiment.seconds, experiment.seed + turn)
+    seen = transact(way.address, RECONNECT, experiment.plan.seconds, experiment.plan.seed + turn)
     return {CONNECTS: seen.per_second}
 
 
@@ -170,11 +178,11 @@ def _read_idle(name: str, experiment: Experiment, _turn: int) -> Figures:
         assert way.proxy is not None
         with idle_connections(way.address, WARM_CONNECTIONS):
             before = memory(way.proxy)
-            with idle_connections(way.address, experiment.idle):
+            with idle_connections(way.address, experiment.plan.idle):
                 after = memory(way.proxy)
     return {
-        RESIDENT: (after.resident - before.resident) / experiment.idle,
-        PROPORTIONAL: (after.proportional - before.proportional) / experiment.idle,
+        RESIDENT: (after.resident - before.resident) / experiment.plan.idle,
+        PROPORTIONAL: (after.proportional - before.proportional) / experiment.plan.idle,
     }
 
 
@@ -195,7 +203,7 @@ def _with_added_latency(readings: Sequence[Reading]) -> Iterator[Reading]:
 
 def _prepare_transfers(experiment: Experiment) -> tuple[Transfer, ...]:
     """Make the tables, and the files to copy in."""
-    rows = 50_000 * experiment.scale
+    rows = 50_000 * experiment.plan.scale
     tables = {
         "100 B rows": ("narrow", f"SELECT * FROM pgbench_accounts WHERE aid <= {rows}"),
         "1 MB rows": ("wide", f"SELECT repeat('x', 1048576) FROM generate_series(1, {rows // 4000})"),

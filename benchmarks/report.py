@@ -18,32 +18,28 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """When, of which state of the code, on which machine and from which seed the readings were taken."""
+    """When, on which machine and with what the readings were taken; the seed is among the settings."""
 
     date: str
     commit: str
     machine: str
     load_average: float
-    seed: int
-    settings: Mapping[str, str]
+    settings: Mapping[str, str | int]
 
     def line(self) -> str:
         """The header in one line, for the terminal and below a chart."""
         settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
-        return (
-            f"{self.date}, commit {self.commit}, {self.machine}, load average {self.load_average:.2f}, "
-            f"seed {self.seed}, {settings}"
-        )
+        load = f"load average {self.load_average:.2f}"
+        return f"{self.date}, commit {self.commit}, {self.machine}, {load}, {settings}"
 
 
-def header(seed: int, settings: Mapping[str, str]) -> Header:
+def header(settings: Mapping[str, str | int]) -> Header:
     """The header for readings that are taken from now on."""
     return Header(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=_commit(),
         machine=_machine(),
         load_average=os.getloadavg()[0],
-        seed=seed,
         settings=settings,
     )
 

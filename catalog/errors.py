@@ -65,5 +65,17 @@ class ConfigurationError(Error, sqlstate="F0000"):
     """What the operator asked for cannot be done; printed in one line by the command."""
 
 
+class InvalidParameterValue(Error, sqlstate="22023"):
+    """An option of ours has a value that it cannot have, or there is no such option."""
+
+
+class MalformedStatement(Error, sqlstate="42601"):
+    """A statement of ours is not well formed."""
+
+
+class NotPrepared(Error, sqlstate="42501"):
+    """The schema `gavial` is missing in a database, and the proxy may not make it."""
+
+
 class StatementTooComplex(Error, sqlstate="54001"):
     """Nested more deeply than can be worked with."""

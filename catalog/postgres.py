@@ -1,39 +1,92 @@
-"""Installs the schema `gavial` in a database, and reads from it."""
+"""Installs and upgrades the schema `gavial` of a database, and reads from it."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, LiteralString
+from typing import Final
 
 from psycopg import AsyncConnection, sql
 
+from catalog.refusals import REFUSALS
 from catalog.version import VERSION
 
 _HERE: Final = Path(__file__).parent
 _LOCK: Final = 0x67617669616C
 """Advisory lock under which one installation at a time works in a database."""
 
+_FOR_SUPERUSERS: Final = 60
+"""Routines numbered from here on need a superuser to make them."""
 
-async def installed_version(connection: AsyncConnection) -> str | None:
-    """Version of the schema in this database; None where there is none."""
-    cursor = await connection.execute("SELECT to_regclass('gavial.about')::text")
+
+async def is_installed(connection: AsyncConnection) -> bool:
+    """Whether the schema in this database is the one that belongs to this version."""
+    cursor = await connection.execute("SELECT to_regclass('gavial.installation') IS NOT NULL")
     row = await cursor.fetchone()
-    if row is None or row[0] is None:
-        return None
-    cursor = await connection.execute('SELECT "gavial.version" FROM gavial.about')
+    if row is None or not row[0]:
+        return False
+    cursor = await connection.execute("SELECT digest FROM gavial.installation")
     row = await cursor.fetchone()
-    return None if row is None else str(row[0])
+    return row is not None and row[0] == digest()
 
 
 async def install(connection: AsyncConnection) -> None:
-    """Make the schema what this version needs; all or nothing, and harmless when it is there already."""
+    """Make the schema what this version needs: all or nothing, and only where it is not so already."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        await connection.execute(_schema().as_string(connection).encode())
-        cursor = await connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
-        row = await cursor.fetchone()
-        if row is not None and row[0]:
-            await connection.execute((_HERE / "verifier.sql").read_bytes())
+        if await is_installed(connection):
+            return
+        await connection.execute("SET LOCAL check_function_bodies = off")
+        await migrate(connection)
+        await record(connection)
+        superuser = await is_superuser(connection)
+        for number, path in numbered("routines"):
+            if superuser or number < _FOR_SUPERUSERS:
+                await connection.execute(path.read_bytes())
+
+
+async def migrate(connection: AsyncConnection) -> None:
+    """Run the migrations that this database has not seen, each once."""
+    await connection.execute(
+        "CREATE SCHEMA IF NOT EXISTS gavial; "
+        "COMMENT ON SCHEMA gavial IS 'standing queries'; "
+        "CREATE TABLE IF NOT EXISTS gavial.migrations ("
+        "number int PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now()); "
+        "COMMENT ON TABLE gavial.migrations IS 'which changes of this schema were made'; "
+        "COMMENT ON COLUMN gavial.migrations.number IS 'number of the change'; "
+        "COMMENT ON COLUMN gavial.migrations.applied IS 'when it was made'"
+    )
+    cursor = await connection.execute("SELECT number FROM gavial.migrations")
+    seen = {row[0] for row in await cursor.fetchall()}
+    for number, path in numbered("migrations"):
+        if number not in seen:
+            await connection.execute(path.read_bytes())
+            await connection.execute("INSERT INTO gavial.migrations (number) VALUES (%s)", (number,))
+
+
+async def record(connection: AsyncConnection) -> None:
+    """Write down what is installed, and the rules that CREATE goes by."""
+    await connection.execute(
+        "INSERT INTO gavial.installation (digest, version, system_identifier, database) "
+        "SELECT %s, %s, c.system_identifier, d.oid FROM pg_control_system() c, pg_database d "
+        "WHERE d.datname = current_database() "
+        "ON CONFLICT (single) DO UPDATE SET digest = excluded.digest, version = excluded.version",
+        (digest(), VERSION),
+    )
+    await connection.execute("DELETE FROM gavial.refusals")
+    for each in REFUSALS:
+        await connection.execute(
+            "INSERT INTO gavial.refusals (rule, message, hint, reason) VALUES (%s, %s, %s, %s)",
+            (each.rule, each.message, each.hint, each.reason),
+        )
+
+
+async def is_superuser(connection: AsyncConnection) -> bool:
+    """Whether the connection's role is a superuser."""
+    cursor = await connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+    row = await cursor.fetchone()
+    return row is not None and bool(row[0])
 
 
 async def allow_verifier(connection: AsyncConnection, role: str) -> None:
@@ -49,10 +102,16 @@ async def read_verifier(connection: AsyncConnection, user: str) -> str | None:
     return None if row is None else row[0]
 
 
-def _schema() -> sql.Composed:
-    before, after = (_HERE / "schema.sql").read_text().split("{version}::text")
-    return sql.Composed([_text(before), sql.Literal(VERSION), sql.SQL("::text"), _text(after)])
+def numbered(folder: str) -> Iterator[tuple[int, Path]]:
+    """Scripts of a folder with the numbers their names begin with, in order."""
+    for path in sorted((_HERE / folder).glob("*.sql")):
+        yield int(path.name.partition("_")[0]), path
 
 
-def _text(statements: LiteralString) -> sql.SQL:
-    return sql.SQL(statements)
+def digest() -> str:
+    """Fingerprint of everything that `install` would make."""
+    total = hashlib.sha256(VERSION.encode() + repr(REFUSALS).encode())
+    for folder in ("migrations", "routines"):
+        for _number, path in numbered(folder):
+            total.update(path.name.encode() + path.read_bytes())
+    return total.hexdigest()[:16]

@@ -1,11 +1,18 @@
-"""Puts PostgreSQL's own statements in the place of ours, in as many bytes: later ones keep their place."""
+"""Puts statements that PostgreSQL can run in the place of ours.
+
+Where the new text fits, it is padded, so that every later byte keeps its place; where it does not, the string
+grows and an `Edit` says by how much, so that places behind it can be found again.
+"""
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from dataclasses import dataclass
+from typing import Final
 
+from catalog.errors import Error
 from dialect.parse import Found, find_ours
-from dialect.statements import ShowVersion, Statement
+from dialect.request import call_for, refusal
+from dialect.statements import Statement
 
 _CODECS: Final = {
     "UTF8": "utf-8",
@@ -51,35 +58,63 @@ _CODECS: Final = {
 }
 
 
-def rewrite(query: bytes, client_encoding: str) -> bytes | None:
-    """The same bytes with ours replaced, as long as before; None if nothing in them is ours."""
-    codec = _CODECS.get(client_encoding)
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """From this place on (characters of the new text), everything stands so much further to the right."""
+
+    end: int
+    growth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The new text, and where it grew."""
+
+    query: bytes
+    edits: tuple[Edit, ...]
+
+
+def codec_of(client_encoding: str) -> str | None:
+    """Python's name of one of PostgreSQL's encodings; None for those it does not have."""
+    return _CODECS.get(client_encoding)
+
+
+def rewrite(query: bytes, client_encoding: str, refused: Error | None = None) -> Rewritten | None:
+    """The text with ours replaced, or all of them refused; None if nothing in it is ours."""
+    codec = codec_of(client_encoding)
     if codec is None:
         return None
     try:
         text = query.decode(codec)
-    except UnicodeDecodeError:
+        found = find_ours(text)
+        if not found or text.encode(codec) != query:
+            return None
+        return _replace(text, found, codec, refused)
+    except UnicodeError:
         return None
-    found = find_ours(text)
-    if not found or text.encode(codec) != query:
-        return None
+
+
+def original_place(place: int, edits: tuple[Edit, ...]) -> int:
+    """Where in the client's text a place of the new text is."""
+    return place - sum(edit.growth for edit in edits if place >= edit.end)
+
+
+def _replace(text: str, found: tuple[Found, ...], codec: str, refused: Error | None) -> Rewritten:
+    parts = []
+    edits = []
+    done = 0
+    length = 0
     for each in found:
-        query = _replace(query, each, text, codec)
-    return query
+        substitute = _substitute(refused or each.statement)
+        size = each.end - each.start
+        parts += [text[done : each.start], substitute.ljust(size)]
+        length += each.start - done + max(size, len(substitute))
+        if len(substitute) > size:
+            edits.append(Edit(length, len(substitute) - size))
+        done = each.end
+    parts.append(text[done:])
+    return Rewritten("".join(parts).encode(codec), tuple(edits))
 
 
-def spelling(statement: Statement) -> str:
-    """What PostgreSQL runs in the place of a statement of ours; never longer than the shortest form of it."""
-    match statement:
-        case ShowVersion():
-            return "TABLE gavial.about"
-        case _:
-            assert_never(statement)
-
-
-def _replace(query: bytes, found: Found, text: str, codec: str) -> bytes:
-    start = len(text[: found.start].encode(codec))
-    size = len(text[found.start : found.end].encode(codec))
-    substitute = spelling(found.statement).encode()
-    assert len(substitute) <= size
-    return query[:start] + substitute.ljust(size) + query[start + size :]
+def _substitute(statement: Statement | Error) -> str:
+    return refusal(statement) if isinstance(statement, Error) else call_for(statement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from pglast.parser import ParseError, scan
@@ -11,7 +12,12 @@ from pglast.parser import ParseError, scan
 _COMMENTS: Final = frozenset(("SQL_COMMENT", "C_COMMENT"))
 _OPENING: Final = frozenset(("ASCII_40", "ASCII_91"))
 _CLOSING: Final = frozenset(("ASCII_41", "ASCII_93"))
+_NOT_NAMES: Final = frozenset(("RESERVED_KEYWORD", "TYPE_FUNC_NAME_KEYWORD"))
 _SEMICOLON: Final = "ASCII_59"
+
+
+_FOLD: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+_RAISE: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +28,24 @@ class Token:
     text: str
     start: int
     end: int
+    reserved: bool = False
 
     @property
     def folded(self) -> str:
-        """What an identifier or keyword means: quotes taken off, or folded to lower case."""
+        """What an identifier or keyword means: quotes taken off, or folded as PostgreSQL folds."""
         if self.text.startswith('"'):
             return self.text[1:-1].replace('""', '"')
-        return self.text.lower()
+        return self.text.translate(_FOLD)
+
+    @property
+    def word(self) -> str:
+        """The keyword it may be, in upper case; empty for what is quoted or no word."""
+        return "" if self.text.startswith('"') else self.text.translate(_RAISE)
+
+    @property
+    def names(self) -> bool:
+        """Whether it can stand for a name."""
+        return not self.reserved and (self.kind == "IDENT" or self.text[0].isalpha())
 
 
 def tokens(text: str) -> tuple[Token, ...]:
@@ -38,7 +55,13 @@ def tokens(text: str) -> tuple[Token, ...]:
     except ParseError:
         return ()
     return tuple(
-        Token(token.name, text[token.start : token.end + 1], token.start, token.end + 1)
+        Token(
+            token.name,
+            text[token.start : token.end + 1],
+            token.start,
+            token.end + 1,
+            token.kind in _NOT_NAMES,
+        )
         for token in found
         if token.name not in _COMMENTS
     )

@@ -16,6 +16,7 @@ from catalog import postgres
 from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
+from proxy.doctor import Status, examine, render
 from proxy.serve import Service, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
 from proxy.tls import self_signed, server_context
@@ -143,6 +144,16 @@ def url_command(data: Path) -> None:
         raise ConfigurationError(
             f"nothing is served from {data}", hint=f"Start it: gavial serve --data {data}"
         ) from None
+
+
+@gavial.command("doctor")
+@_DATA
+def doctor_command(data: Path) -> None:
+    """Say what this machine has of what Gavial needs, and what is missing."""
+    findings = examine(data)
+    click.echo(render(findings))
+    if any(finding.status is Status.MISSING for finding in findings):
+        sys.exit(1)
 
 
 @gavial.command("install")

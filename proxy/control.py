@@ -14,8 +14,8 @@ from typing import Final
 
 import psycopg
 
-from catalog.postgres import install, installed_version, read_verifier
-from catalog.version import VERSION
+from catalog.errors import Error, NotPrepared
+from catalog.postgres import install, is_installed, read_verifier
 from proxy.scram import Verifier, mock_verifier, parse_verifier
 from proxy.settings import Upstream
 
@@ -32,16 +32,21 @@ class Control:
         self._upstream = upstream
         self._mock_secret = secrets.token_bytes(32)
 
-    async def prepared(self, database: str) -> bool:
-        """Whether statements of ours can run in this database, after doing what makes it so."""
+    async def prepare(self, database: str) -> Error | None:
+        """Make statements of ours run in this database; why they cannot, if they cannot."""
         try:
             async with self._connection(database) as connection:
-                if await installed_version(connection) != VERSION:
+                if not await is_installed(connection):
                     await install(connection)
         except psycopg.Error as error:
             log.warning("cannot prepare database %r for statements of ours: %s", database, _line(error))
-            return False
-        return True
+            return NotPrepared(
+                f'database "{database}" is not prepared for statements of gavial',
+                detail=_line(error),
+                hint="Let a superuser run: gavial install --upstream "
+                f"'host={self._upstream.host} port={self._upstream.port} dbname={database} user=…'",
+            )
+        return None
 
     async def verifier(self, user: str) -> Verifier | None:
         """What to check a user's SCRAM proof against; None where the function for it is not available."""

@@ -109,10 +109,11 @@ class Relay:
             rewritten = await loop.run_in_executor(None, session.rewritten, suspect)
         else:
             rewritten = session.rewritten(suspect)
-        if rewritten is None or not await self._control.prepared(session.database):
+        if rewritten is None:
             return suspect
         self.server.frames.watcher = session.watch
-        return rewritten
+        refused = await self._control.prepare(session.database)
+        return rewritten if refused is None else session.rewritten(suspect, refused) or suspect
 
     def closed(self) -> None:
         """One side is gone."""
@@ -126,12 +127,13 @@ class Relay:
 class ClientSide(asyncio.Protocol):
     """The client's end."""
 
-    __slots__ = ("_crowded", "_relay", "frames", "peer", "transport")
+    __slots__ = ("_crowded", "_relay", "_server_frames", "frames", "peer", "transport")
 
     def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
         self.transport = transport
         self.peer = peer
         self.frames = ClientFrames(intercepting=relay.session is not None)
+        self._server_frames = relay.server.frames
         self._relay = relay
         self._crowded = False
 
@@ -140,7 +142,7 @@ class ClientSide(asyncio.Protocol):
         frames = self.frames
         out = frames.receive(data)
         if out and not self.peer.is_closing():
-            self._relay.server.frames.status = 0
+            self._server_frames.status = 0
             self.peer.write(out)
         if frames.suspect is not None:
             self._relay.answer()

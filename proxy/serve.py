@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
+from proxy.keeper import Keeper
 from proxy.listen import listen_tcp, listen_unix
 from proxy.settings import Limits, Settings, Upstream
 from proxy.workers import Workers
@@ -52,12 +53,13 @@ def serve(service: Service) -> None:
         stack.enter_context(_locked(service.data))
         listeners = _listen(service, stack)
         port = listeners[0].getsockname()[1]
-        embedded = None
+        keeper = None
         upstream = service.upstream
         if upstream is None:
             embedded = EmbeddedPostgres(service.data)
-            stack.callback(embedded.stop)
             upstream = _embedded_upstream(embedded)
+            keeper = Keeper(embedded)
+            stack.callback(keeper.stop)
         settings = replace(service.settings, upstream=upstream, limits=_affordable(service.settings.limits))
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
@@ -65,7 +67,7 @@ def serve(service: Service) -> None:
         write_url(service.data, service.host, port, upstream)
         stack.callback((service.data / "url").unlink, missing_ok=True)
         _announce(service, port, upstream)
-        _watch(stop, workers, embedded)
+        _watch(stop, workers, keeper)
         for listener in listeners:
             listener.close()
 
@@ -102,23 +104,15 @@ class _Signals:
         self.reload = True
 
 
-def _watch(signals: _Signals, workers: Workers, embedded: EmbeddedPostgres | None) -> None:
+def _watch(signals: _Signals, workers: Workers, keeper: Keeper | None) -> None:
     while not signals.stop:
         time.sleep(_WATCH_SECONDS)
         if signals.reload:
             signals.reload = False
             workers.signal(signal.SIGHUP)
         workers.replace_dead()
-        if embedded is not None and not signals.stop and embedded.poll() is not None:
-            log.error("the embedded PostgreSQL ended; starting it again")
-            _restart(embedded)
-
-
-def _restart(embedded: EmbeddedPostgres) -> None:
-    try:
-        embedded.restart()
-    except ConfigurationError as error:
-        log.error("the embedded PostgreSQL does not start: %s; trying again", error)
+        if keeper is not None:
+            keeper.look()
 
 
 def _embedded_upstream(embedded: EmbeddedPostgres) -> Upstream:

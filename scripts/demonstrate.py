@@ -250,8 +250,8 @@ def print_rows(rows: list[Row]) -> None:
 def stay(server: subprocess.Popen[bytes], data: Path) -> None:
     """Until a signal, or until the server ends by itself."""
     url = shlex.join([str(PROGRAMS / "gavial"), "url", "--data", str(data)])
-    say(f'connect: psql "$({url})"; stop: Ctrl-C')
     with contextlib.suppress(KeyboardInterrupt):
+        say(f'connect: psql "$({url})"; stop: Ctrl-C')
         server.wait()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from typing import Final
@@ -172,3 +173,11 @@ def encode(line: str) -> bytes | EndOfStream:
     message = eval(line, {"__builtins__": {}}, VOCABULARY)
     assert isinstance(message, bytes | EndOfStream), line
     return message
+
+
+OURS: Final = re.compile(rb'(?i)("?)gavial\1(?:\s|/\*.*?\*/)*\.(?:\s|/\*.*?\*/)*("?)version\2')
+
+
+def for_postgres(data: bytes) -> bytes:
+    """As many bytes, with a setting of PostgreSQL's own wherever these name the one of ours."""
+    return OURS.sub(lambda found: b"server_version".ljust(len(found[0])), data)

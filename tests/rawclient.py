@@ -10,11 +10,15 @@ import secrets
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict
+
+from tests.clientmessages import Query
+from tests.servers import wait_until
 
 SECONDS = 60.0  # against hanging only
 PROTOCOL_3_0 = 196608
@@ -137,6 +141,11 @@ class RawClient:
         while (message := self.receive()) is not None:
             yield message
 
+    def works(self) -> bool:
+        """Whether the session answers a query as it should."""
+        self.send(Query("select 1"))
+        return [message.kind for message in self.until("Z")] == ["T", "D", "C", "Z"]
+
     def login(self, address: Address, version: int = PROTOCOL_3_0, **parameters: str) -> list[Message]:
         """Start a session with SCRAM; what came besides SCRAM, up to ReadyForQuery or the end."""
         self.send(startup(version, **{"user": address.user, "database": address.database, **parameters}))
@@ -150,6 +159,22 @@ class RawClient:
             if message.kind == "Z":
                 break
         return messages
+
+
+@contextmanager
+def sessions(address: Address, count: int) -> Iterator[list[RawClient]]:
+    """So many sessions, as soon as there is room: a client that has gone is counted a moment longer."""
+    with ExitStack() as stack:
+        clients: list[RawClient] = []
+
+        def one_more() -> bool:
+            client = stack.enter_context(RawClient(address.host, address.port))
+            let_in = client.login(address)[-1:] and client.works()
+            clients.extend([client] if let_in else [])
+            return len(clients) == count
+
+        wait_until(one_more, "there is no room")
+        yield clients
 
 
 class Scram:

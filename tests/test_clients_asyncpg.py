@@ -8,7 +8,8 @@ import decimal
 import io
 import json
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -22,10 +23,11 @@ PATIENCE_SECONDS = 30
 Test = Callable[[Any], Awaitable[None]]
 
 
-async def connect(dsn: str) -> Any:
+@asynccontextmanager
+async def connected(dsn: str) -> AsyncIterator[Any]:
     """An asyncpg connection; `Any`, because asyncpg carries no types."""
     fields = conninfo_to_dict(dsn)
-    return await asyncpg.connect(
+    connection = await asyncpg.connect(
         host=fields["host"],
         port=int(str(fields["port"])),
         user=fields["user"],
@@ -33,18 +35,19 @@ async def connect(dsn: str) -> Any:
         database=fields["dbname"],
         timeout=PATIENCE_SECONDS,
     )
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 def run(dsn: str, test: Test) -> None:
     """Run one test on one connection; its end checks that the session still answers."""
 
     async def session() -> None:
-        connection = await connect(dsn)
-        try:
+        async with connected(dsn) as connection:
             await test(connection)
             assert await connection.fetchval("select 1") == 1
-        finally:
-            await connection.close()
 
     asyncio.run(session())
 
@@ -138,12 +141,11 @@ def test_listener_hears_another_session(dsn: str) -> None:
         await connection.add_listener(
             "news", lambda _, pid, channel, text: heard.put_nowait((pid, channel, text))
         )
-        sender = await connect(dsn)
-        await sender.execute("notify news, 'first'; notify news, 'second'")
-        pid = sender.get_server_pid()
-        for text in ("first", "second"):
-            assert await asyncio.wait_for(heard.get(), PATIENCE_SECONDS) == (pid, "news", text)
-        await sender.close()
+        async with connected(dsn) as sender:
+            await sender.execute("notify news, 'first'; notify news, 'second'")
+            pid = sender.get_server_pid()
+            for text in ("first", "second"):
+                assert await asyncio.wait_for(heard.get(), PATIENCE_SECONDS) == (pid, "news", text)
         await connection.reset()
 
     run(dsn, test)
@@ -173,10 +175,9 @@ def test_timeout_of_the_client_cancels_at_the_server(dsn: str) -> None:
             with pytest.raises(TimeoutError):
                 await connection.fetch("select pg_sleep(600)", timeout=0.2)
             assert await connection.fetchval("select 1") == 1
-        watcher = await connect(dsn)
-        query = "select state from pg_stat_activity where pid = $1"
-        assert await watcher.fetchval(query, connection.get_server_pid()) == "idle"
-        await watcher.close()
+        async with connected(dsn) as watcher:
+            query = "select state from pg_stat_activity where pid = $1"
+            assert await watcher.fetchval(query, connection.get_server_pid()) == "idle"
 
     run(dsn, test)
 

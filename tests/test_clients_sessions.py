@@ -1,17 +1,18 @@
-"""Settings, transactions, cancel and notifications of sessions: on PostgreSQL itself and through Gavial."""
+"""Settings, transactions, cancel and notifications of sessions, direct and through Gavial (G26)."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import pq
+
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.service
 
@@ -28,13 +29,6 @@ def value(connection: psycopg.Connection, query: str, *parameters: object) -> An
     row = connection.execute(query, parameters or None).fetchone()
     assert row is not None
     return row[0]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def sleeping(watcher: psycopg.Connection, pid: int) -> bool:
@@ -141,11 +135,11 @@ def test_cancel_ends_one_statement_of_one_session(dsn: str, way: str, protocol: 
         psycopg.connect(dsn, autocommit=True) as neighbour,
         psycopg.connect(dsn, autocommit=True) as watcher,
     ):
-        untouched = threading.Thread(target=neighbour.execute, args=("select pg_sleep(1)",))
-        untouched.start()
+        watcher.execute("select pg_advisory_lock(1)")
+        neighbour.pgconn.send_query(b"select pg_advisory_lock(1)")
 
         def cancel() -> None:
-            wait_until(lambda: sleeping(watcher, session.info.backend_pid))
+            wait_until(lambda: sleeping(watcher, session.info.backend_pid), "nothing to cancel")
             getattr(session, way)()
 
         canceller = threading.Thread(target=cancel)
@@ -154,8 +148,11 @@ def test_cancel_ends_one_statement_of_one_session(dsn: str, way: str, protocol: 
             session.execute("select pg_sleep(600)")
         canceller.join()
         assert value(session, "select 1") == 1
-        untouched.join()
-        assert neighbour.info.transaction_status == pq.TransactionStatus.IDLE
+        watcher.execute("select pg_advisory_unlock(1)")
+        undisturbed = neighbour.pgconn.get_result()
+        assert undisturbed is not None
+        assert undisturbed.status == pq.ExecStatus.TUPLES_OK
+        assert neighbour.pgconn.get_result() is None
 
 
 def test_statement_timeout_holds(dsn: str) -> None:
@@ -171,7 +168,7 @@ def test_session_idle_in_a_transaction_is_ended_by_its_timeout(dsn: str) -> None
         psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=200ms") as session,
     ):
         session.execute("select 1")
-        wait_until(lambda: gone(watcher, session.info.backend_pid))
+        wait_until(lambda: gone(watcher, session.info.backend_pid), "the timeout does not hold")
         with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
             session.execute("select 1")
 
@@ -191,7 +188,7 @@ def test_session_of_a_client_that_left_ends(dsn: str) -> None:
         session.execute("select 1")
         pid = session.info.backend_pid
         session.close()
-        wait_until(lambda: gone(watcher, pid))
+        wait_until(lambda: gone(watcher, pid), "the session outlives its client")
 
 
 def test_notifications_reach_who_listens(dsn: str) -> None:

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from catalog.errors import ConfigurationError
-from coordinator.embedded import launch
-from coordinator.embedded.account import server_account
+from coordinator.embedded import account, launch
+from coordinator.embedded.account import owner_of, server_account
 from coordinator.embedded.leftovers import server_processes
 from coordinator.embedded.postgres import EmbeddedPostgres
 from coordinator.embedded.process import Command, run_as
@@ -34,13 +34,13 @@ def test_a_new_data_directory_gets_a_complete_server(site: Site) -> None:
     with running(data) as (server, endpoint), connect(endpoint) as connection:
         assert server.poll() is None
         assert endpoint.version == site.binaries.version
-        assert (endpoint.user, endpoint.database) == ("gavial", "gavial")
+        assert (endpoint.user, endpoint.database) == ("postgres", "gavial")
         assert (
             one(connection, "SELECT current_setting('server_version_num')::int / 10000")
             == site.binaries.major
         )
         owner = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()"
-        assert one(connection, owner) == "gavial"
+        assert one(connection, owner) == "postgres"
 
 
 def test_settings_are_as_asked(site: Site) -> None:
@@ -82,8 +82,8 @@ def test_stop_leaves_nothing_running(site: Site) -> None:
 
 
 def test_processes_belong_to_the_unprivileged_account(site: Site) -> None:
-    account = server_account()
-    assert account.uid != 0
+    expected = server_account()
+    assert expected.uid != 0
     with running(site.data):
         processes = server_processes(site.home)
         assert processes
@@ -91,9 +91,31 @@ def test_processes_belong_to_the_unprivileged_account(site: Site) -> None:
             status = dict(
                 line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines()
             )
-            assert status["Uid"].split() == [str(account.uid)] * 4
-            assert status["Gid"].split() == [str(account.gid)] * 4
+            assert status["Uid"].split() == [str(expected.uid)] * 4
+            assert status["Gid"].split() == [str(expected.gid)] * 4
             assert os.geteuid() != 0 or not status["Groups"].strip()
+
+
+def test_root_takes_an_account_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(account, "CANDIDATES", ("root", "no-such-account", "nobody"))
+    assert server_account().name == "nobody"
+    monkeypatch.setattr(account, "CANDIDATES", ("root", "no-such-account"))
+    with pytest.raises(ConfigurationError, match="no unprivileged account"):
+        server_account()
+
+
+def test_home_stays_with_the_account_that_made_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another account that appears later does not take it over."""
+    data = site.directory / "new"
+    with monkeypatch.context() as without_postgres:
+        without_postgres.setattr(account, "CANDIDATES", ("nobody",))
+        made_by = server_account()
+        with running(data):
+            assert owner_of(site.home_of(data)) == made_by
+    with running(data) as (_, endpoint):
+        assert owner_of(site.home_of(data)) == made_by
+        connect(endpoint).close()
 
 
 def test_server_inherits_no_environment(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,27 +291,27 @@ def test_plain_user_runs_it_too(site: Site) -> None:
     """Without root everything stays in the data directory."""
     data = site.directory / "own"
     data.mkdir()
-    account = server_account()
-    os.chown(data, account.uid, account.gid)
+    plain = server_account()
+    os.chown(data, plain.uid, plain.gid)
     program = (
         "import sys; from pathlib import Path; from coordinator.embedded.postgres import EmbeddedPostgres\n"
         "server = EmbeddedPostgres(Path(sys.argv[1])); print(server.start()); server.restart(); server.stop()"
     )
-    python = next(path for path in (Path(sys.executable), Path("/usr/bin/python3")) if can_run(account, path))
+    python = next(path for path in (Path(sys.executable), Path("/usr/bin/python3")) if can_run(plain, path))
     setting = f"GAVIAL_PG_BIN={site.binaries.directory}"
     command: Command = ["/usr/bin/env", setting, python, "-c", program, data / "data"]
-    result = run_as(account, command, directory=CHECKOUT)
-    assert result.returncode == 0, f"needs a checkout that {account.name} can read: {result.stdout}"
+    result = run_as(plain, command, directory=CHECKOUT)
+    assert result.returncode == 0, f"needs a checkout that {plain.name} can read: {result.stdout}"
     assert not (data / "data" / "postgres").is_symlink()
-    assert (data / "data").stat().st_uid == account.uid
+    assert (data / "data").stat().st_uid == plain.uid
 
 
 def test_launcher_is_no_root_and_watches_its_parent() -> None:
     """What `launch.py` becomes has no way back to root, and does not start for a parent that is gone."""
-    account = server_account()
-    shown = run_as(account, ["/bin/cat", "/proc/self/status"], directory=Path("/")).stdout
+    plain = server_account()
+    shown = run_as(plain, ["/bin/cat", "/proc/self/status"], directory=Path("/")).stdout
     assert "CapEff:\t0000000000000000" in shown
-    gone = [sys.executable, launch.__file__, str(account.uid), str(account.gid), "1", "", "/bin/true"]
+    gone = [sys.executable, launch.__file__, str(plain.uid), str(plain.gid), "1", "", "/bin/true"]
     result = subprocess.run(gone, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr.strip()) == (1, "the parent process has ended")
 

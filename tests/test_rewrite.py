@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialect.rewrite import rewrite
+from catalog.errors import MalformedStatement
+from dialect.request import call_for, refusal
+from dialect.rewrite import original_place, rewrite
+from dialect.scan import statements
+from dialect.statements import DropStandingQuery, Name
 
 OURS = "SHOW gavial.version"
 
@@ -16,8 +20,9 @@ def positions(text: str) -> int:
     after = rewrite(text.encode(), "UTF8")
     if after is None:
         return 0
-    assert len(after) == len(text.encode())
-    return after.count(b"TABLE gavial.about")
+    assert len(after.query) == len(text.encode())
+    assert not after.edits
+    return after.query.count(b"TABLE gavial.about")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_ours_is_found(text: str) -> None:
         "/* unfinished ; show gavial.version",
         "create rule r as on insert to t do (select 1; show gavial.version)",
         "create function f() returns int begin atomic select 1; show gavial.version; end",
-        "create function f() returns int begin atomic select case when a then 1 end; show gavial.version; end",
+        "create function f() returns int begin atomic select case when a then 1 end;show gavial.version; end",
         "create temp table standing(query int)",
         "select 1 as standing, 2 query",
     ],
@@ -87,7 +92,7 @@ def test_a_mix_is_rewritten_exactly_where_ours_is(statements: list[str]) -> None
         "TABLE gavial.about".ljust(len(OURS)) if statement == OURS else statement for statement in statements
     )
     after = rewrite("; ".join(statements).encode(), "UTF8")
-    assert after == (expected.encode() if OURS in statements else None)
+    assert (after.query if after else None) == (expected.encode() if OURS in statements else None)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +103,37 @@ def test_the_sessions_encoding_decides_what_is_a_quote(encoding: str, codec: str
     text = f"select '{word}'; show gavial.version; select '{word}'".encode(codec)
     after = rewrite(text, encoding)
     assert after is not None
-    assert len(after) == len(text)
-    assert after.startswith(f"select '{word}'; TABLE gavial.about".encode(codec))
+    assert len(after.query) == len(text)
+    assert after.query.startswith(f"select '{word}'; TABLE gavial.about".encode(codec))
 
 
 def test_bytes_that_are_no_text_in_the_sessions_encoding_pass() -> None:
     assert rewrite(b"select '\xff'; show gavial.version", "UTF8") is None
     assert rewrite(b"show gavial.version", "MULE_INTERNAL") is None
+
+
+def test_what_does_not_fit_grows_and_places_behind_it_are_found_again() -> None:
+    text = "select 'é'; drop standing query q; select nope; verify standing query q; select more"
+    after = rewrite(text.encode(), "UTF8")
+    assert after is not None
+    new = after.query.decode()
+    assert new.startswith("select 'é'; CALL gavial.perform(")
+    for piece in ("select 'é'", "select nope", "select more"):
+        assert original_place(new.index(piece), after.edits) == text.index(piece)
+
+
+@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=30))
+def test_a_refusal_is_one_statement_whatever_its_words(words: str) -> None:
+    error = MalformedStatement(words, hint=words, detail=words, position=7)
+    (statement,) = statements(refusal(error))
+    assert statement[0].word == "DO"
+    assert len(statement) == 2
+
+
+@given(
+    st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1, max_size=30)
+)
+def test_a_request_is_one_call_whatever_its_names(name: str) -> None:
+    (statement,) = statements(call_for(DropStandingQuery((Name(None, name),))))
+    assert [token.word for token in statement[:4]] == ["CALL", "GAVIAL", ".", "PERFORM"]
+    assert statement[-1].text == ")"

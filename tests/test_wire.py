@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clientmessages import for_postgres
 from tests.rawclient import Address, RawClient
 from tests.servers import Gavial, Server
 from tests.wirescript import Script, Send, bytewise, cut_at, play, whole
@@ -20,7 +21,6 @@ RECORDING = "REWRITE" in os.environ
 MAJORS = (15, 18)
 LONGEST_CUT = 300
 
-OURS = re.compile(rb'(?i)("?)gavial\1(?:\s|/\*.*?\*/)*\.(?:\s|/\*.*?\*/)*("?)version\2')
 VERSION = re.compile(r'(?<=DataRow )"\d+\.\d+[^"]*"')
 
 
@@ -96,7 +96,7 @@ def test_different(path: Path, direct: dict[str, Address], proxied: dict[str, Ad
 
 def as_server_version(client: RawClient, data: bytes) -> None:
     """Ask PostgreSQL for its own version wherever a script asks for Gavial's, in as many bytes."""
-    client.send(OURS.sub(lambda found: b"server_version".ljust(len(found[0])), data))
+    client.send(for_postgres(data))
 
 
 def as_ours(answers: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

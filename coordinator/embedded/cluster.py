@@ -15,7 +15,7 @@ from coordinator.embedded.durable import rename_durably
 from coordinator.embedded.process import do_as
 from coordinator.embedded.settings import configuration_text
 
-USER = "gavial"
+USER = "postgres"
 DATABASE = "gavial"
 FIRST_WITH_BUILTIN_LOCALES = 17
 

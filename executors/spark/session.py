@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway
@@ -55,6 +55,7 @@ def open_session(settings: SparkSettings) -> SparkSession:
     silence_query_errors()
     if settings.remote is not None:
         return open_remote_session(settings.remote)
+    settings = replace(settings, directory=settings.directory.absolute())
     settings.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = settings.directory / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)

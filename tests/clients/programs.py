@@ -8,6 +8,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlencode
+
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.servers import binaries_of
 
@@ -67,3 +70,36 @@ def run(
     )
     assert status in (None, done.returncode), done.stdout + done.stderr
     return done
+
+
+def printed_by_node(program: str, dsn: str, *arguments: str) -> str:
+    """What a program of `node/` prints; Node looks for packages from the folder it runs in."""
+    source = (SOURCES / "node" / program).read_text()
+    command = (system_program("node"), "--input-type=module", "-", dsn, *arguments)
+    return run(*command, script=source, directory=node_modules().parent).stdout
+
+
+def compiled(target: Path) -> Path:
+    """The folder with the compiled programs of `java/`."""
+    sources = sorted((SOURCES / "java").glob("*.java"))
+    run(system_program("javac"), "-Xlint:all", "-Werror", "-cp", jdbc_driver(), "-d", target, *sources)
+    return target
+
+
+def printed_by_java(classes: Path, program: str, dsn: str, *arguments: str) -> str:
+    """What a program of `java/` prints."""
+    url = jdbc_url(dsn)
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", f"-Dwatcher={url}")
+    path = f"{classes}:{jdbc_driver()}"
+    return run(system_program("java"), *quick, "-cp", path, program, url, *arguments).stdout
+
+
+def jdbc_url(dsn: str) -> str:
+    """The URL by which the JDBC driver connects; without TLS unless the DSN asks for it."""
+    fields = conninfo_to_dict(dsn)
+    query = {
+        "user": fields["user"],
+        "password": fields["password"],
+        "sslmode": fields.get("sslmode", "disable"),
+    }
+    return f"jdbc:postgresql://{fields['host']}:{fields['port']}/{fields['dbname']}?{urlencode(query)}"

@@ -1,0 +1,82 @@
+-- What users read about their queries.
+CREATE OR REPLACE FUNCTION gavial.is_elsewhere() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT (i.system_identifier, i.database) IS DISTINCT FROM (c.system_identifier, d.oid)
+    FROM gavial.installation i, pg_control_system() c, pg_database d
+    WHERE d.datname = current_database()
+$body$;
+COMMENT ON FUNCTION gavial.is_elsewhere() IS
+    'whether this database is a copy or was restored: its queries are suspended until resumed';
+
+CREATE OR REPLACE VIEW gavial.standing_queries AS
+    SELECT q.id,
+           n.nspname::text AS schema_name,
+           c.relname::text AS name,
+           pg_get_userbyid(c.relowner)::text AS owner,
+           q.view::oid AS view_oid,
+           q.result::oid AS table_oid,
+           q.query_text,
+           q.settings,
+           q.options,
+           CASE WHEN gavial.is_elsewhere() THEN 'suspended' ELSE q.status END AS status,
+           CASE WHEN gavial.is_elsewhere() THEN '55000' ELSE q.status_sqlstate END AS status_sqlstate,
+           CASE WHEN gavial.is_elsewhere()
+                THEN 'this database is a copy or was restored; RESUME builds the answer anew'
+                WHEN pg_has_role(c.relowner, 'USAGE') THEN q.status_detail END AS status_detail,
+           q.position,
+           q.position_time,
+           NULL::interval AS lag_own,
+           NULL::interval AS lag_inherited,
+           coalesce((q.options ->> 'FINAL_WORK')::float8, 1) AS goal,
+           q.predicted_final_work,
+           q.measured_final_work,
+           q.batch_work,
+           q.recompute_work,
+           q.goal_reachable
+    FROM gavial.queries q
+    JOIN pg_class c ON c.oid = q.result
+    JOIN pg_namespace n ON n.oid = c.relnamespace;
+COMMENT ON VIEW gavial.standing_queries IS 'every standing query of this database';
+COMMENT ON COLUMN gavial.standing_queries.id IS 'identity of the query, for ever';
+COMMENT ON COLUMN gavial.standing_queries.schema_name IS 'schema of the query and of its answer';
+COMMENT ON COLUMN gavial.standing_queries.name IS 'name of the query and of its answer';
+COMMENT ON COLUMN gavial.standing_queries.owner IS 'role that owns it, and with whose rights it reads';
+COMMENT ON COLUMN gavial.standing_queries.view_oid IS 'the hidden view that holds the SELECT';
+COMMENT ON COLUMN gavial.standing_queries.table_oid IS 'the table of the answer';
+COMMENT ON COLUMN gavial.standing_queries.query_text IS 'the SELECT as its creator wrote it';
+COMMENT ON COLUMN gavial.standing_queries.settings IS 'the creator''s settings on which the meaning of the SELECT may depend';
+COMMENT ON COLUMN gavial.standing_queries.options IS 'options given, by name';
+COMMENT ON COLUMN gavial.standing_queries.status IS 'initialising, active, suspended, stale or error';
+COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspended, stale or in error';
+COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner';
+COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the answer is exact; null before the first answer';
+COMMENT ON COLUMN gavial.standing_queries.position_time IS 'commit time at that position';
+COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'how far the answer is behind what it was owed';
+COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'how far capture is behind the server';
+COMMENT ON COLUMN gavial.standing_queries.goal IS 'highest final work wished for';
+COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batch_work that the plan leaves for the trigger';
+COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, measured at the last trigger';
+COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one firing';
+COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing the answer from scratch';
+COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal';
+
+CREATE OR REPLACE VIEW gavial.shown AS
+    (SELECT schema_name AS schema, name, owner, status, status_detail AS detail,
+            coalesce(options ->> 'TRIGGER', 'on demand') AS trigger, goal, position
+     FROM gavial.standing_queries ORDER BY 1, 2)
+    UNION ALL SELECT t, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM gavial.tag('SHOW') t;
+COMMENT ON VIEW gavial.shown IS 'answer of SHOW STANDING QUERIES';
+COMMENT ON COLUMN gavial.shown.schema IS 'schema of the query';
+COMMENT ON COLUMN gavial.shown.name IS 'name of the query';
+COMMENT ON COLUMN gavial.shown.owner IS 'its owner';
+COMMENT ON COLUMN gavial.shown.status IS 'initialising, active, suspended, stale or error';
+COMMENT ON COLUMN gavial.shown.detail IS 'why it is not active';
+COMMENT ON COLUMN gavial.shown.trigger IS 'when its answer is owed';
+COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for';
+COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its answer';
+
+GRANT USAGE ON SCHEMA gavial TO PUBLIC;
+GRANT SELECT ON gavial.about, gavial.shown, gavial.standing_queries, gavial.paths, gavial.subplans, gavial.states,
+    gavial.executions, gavial.triggers, gavial.sources TO PUBLIC;

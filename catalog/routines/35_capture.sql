@@ -1,0 +1,80 @@
+-- What capture needs of the tables that standing queries read: a place in the publication, and the old row of an update.
+-- A published table without a replica identity could no longer be updated; so its identity is put right first.
+CREATE OR REPLACE FUNCTION gavial.leaves(relation oid) RETURNS SETOF oid
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT c.oid FROM pg_class c
+    WHERE c.oid = $1 AND c.relkind = 'r'
+       OR c.oid IN (SELECT t.relid FROM pg_partition_tree($1) t WHERE t.isleaf)
+$body$;
+COMMENT ON FUNCTION gavial.leaves(oid) IS 'the tables that hold the rows of a table: itself, or its partitions';
+
+CREATE OR REPLACE FUNCTION gavial.has_identity(relation oid) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE c.relreplident
+        WHEN 'f' THEN true
+        WHEN 'i' THEN EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
+        WHEN 'd' THEN EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
+        ELSE false END
+    FROM pg_class c WHERE c.oid = $1
+$body$;
+COMMENT ON FUNCTION gavial.has_identity(oid) IS 'whether updates and deletes of a published table say which row they mean';
+
+CREATE OR REPLACE FUNCTION gavial.enrol(relation oid) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    SET lock_timeout = '2s'
+AS $body$
+DECLARE
+    leaf regclass;
+BEGIN
+    IF EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+               WHERE p.pubname = 'gavial' AND r.prrelid = relation) THEN
+        RETURN;
+    END IF;
+    FOR leaf IN SELECT l FROM gavial.leaves(relation) l WHERE NOT gavial.has_identity(l) LOOP
+        INSERT INTO gavial.identities (relation, before, before_index)
+        SELECT c.oid, c.relreplident, (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
+        FROM pg_class c WHERE c.oid = leaf;
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', leaf);
+        RAISE NOTICE USING MESSAGE = format('table %s has no primary key; its replica identity is now FULL', leaf);
+    END LOOP;
+    EXECUTE format('ALTER PUBLICATION gavial ADD TABLE %s', relation::regclass);
+    INSERT INTO gavial.sources (relation, old_row_by)
+    SELECT relation, CASE WHEN bool_and(c.relreplident = 'f') THEN 'full' ELSE 'key' END
+    FROM gavial.leaves(relation) l JOIN pg_class c ON c.oid = l
+    ON CONFLICT DO NOTHING;
+END
+$body$;
+REVOKE ALL ON FUNCTION gavial.enrol(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.enrol(oid) IS 'makes the changes of a table known to capture';
+
+CREATE OR REPLACE FUNCTION gavial.dismiss() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    SET lock_timeout = '2s'
+AS $body$
+DECLARE
+    idle record;
+    changed record;
+BEGIN
+    FOR idle IN SELECT p.prrelid::regclass AS relation FROM pg_publication_rel p JOIN pg_publication n ON n.oid = p.prpubid
+                WHERE n.pubname = 'gavial' AND NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = p.prrelid)
+    LOOP
+        EXECUTE format('ALTER PUBLICATION gavial DROP TABLE %s', idle.relation);
+        FOR changed IN DELETE FROM gavial.identities i USING gavial.leaves(idle.relation) l
+                    WHERE i.relation = l RETURNING i.* LOOP
+            EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', changed.relation, CASE changed.before
+                WHEN 'i' THEN 'USING INDEX ' || (SELECT quote_ident(c.relname) FROM pg_class c WHERE c.oid = changed.before_index)
+                WHEN 'n' THEN 'NOTHING' ELSE 'DEFAULT' END);
+        END LOOP;
+    END LOOP;
+    DELETE FROM gavial.identities i WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = i.relation);
+    DELETE FROM gavial.sources s WHERE NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = s.relation);
+END
+$body$;
+REVOKE ALL ON FUNCTION gavial.dismiss() FROM PUBLIC;
+COMMENT ON FUNCTION gavial.dismiss() IS 'gives back what capture changed on tables that no standing query reads any more';

@@ -1,0 +1,312 @@
+-- Statements of ours, as the proxy sends them. `perform` runs with the caller's rights and search_path and has no
+-- operator in it; what it runs is composed, one step after the other, by functions with a pinned search_path.
+CREATE OR REPLACE FUNCTION gavial.settings_now(path text) RETURNS jsonb
+    LANGUAGE sql STABLE
+AS $body$
+    SELECT pg_catalog.jsonb_object_agg(s.name, CASE s.name WHEN 'search_path' THEN path ELSE s.setting END)
+    FROM pg_catalog.pg_settings s
+    WHERE s.name IN ('TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits', 'search_path', 'bytea_output',
+        'lc_numeric', 'lc_monetary', 'lc_time', 'xmlbinary', 'default_text_search_config')
+$body$;
+COMMENT ON FUNCTION gavial.settings_now(text) IS 'the session''s settings on which the meaning of a query may depend';
+
+CREATE OR REPLACE FUNCTION gavial.view_name(schema text, name text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN octet_length(schema || '.' || name) <= 63 THEN schema || '.' || name
+           ELSE left(name, 20) || '.' || md5(schema || '.' || name) END
+$body$;
+COMMENT ON FUNCTION gavial.view_name(text, text) IS 'the name of the hidden view of a standing query';
+
+CREATE OR REPLACE FUNCTION gavial.known(target regclass, request jsonb) RETURNS regclass
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    found regclass;
+BEGIN
+    SELECT q.view INTO found FROM gavial.queries q WHERE q.result = target;
+    IF found IS NOT NULL THEN
+        RETURN found;
+    END IF;
+    IF target IS NOT NULL THEN
+        PERFORM gavial.refuse('42809', format('%s is not a standing query', request ->> 'as_written'), NULL, NULL,
+            (request ->> 'place')::int);
+    ELSIF coalesce((request ->> 'if_exists')::boolean, false) THEN
+        RAISE NOTICE USING ERRCODE = '00000',
+            MESSAGE = format('standing query %s does not exist, skipping', request ->> 'as_written');
+    ELSE
+        PERFORM gavial.refuse('42704', format('standing query %s does not exist', request ->> 'as_written'), NULL,
+            NULL, (request ->> 'place')::int);
+    END IF;
+    RETURN NULL;
+END
+$body$;
+COMMENT ON FUNCTION gavial.known(regclass, jsonb) IS 'the hidden view of a standing query; an error, or null where IF EXISTS allows';
+
+CREATE OR REPLACE FUNCTION gavial.may_change(result regclass) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF NOT (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = result) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('must be owner of standing query %s', (SELECT relname FROM pg_class WHERE oid = result));
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.may_change(regclass) IS 'refuses a current role that does not own a standing query';
+
+CREATE OR REPLACE FUNCTION gavial.create_step(step int, request jsonb, target regclass, schema text, path text)
+    RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    name text := request ->> 'name';
+    view text;
+    result text;
+BEGIN
+    schema := coalesce(request ->> 'schema', schema);
+    IF schema IS NULL THEN
+        RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in';
+    ELSIF schema ~ '^pg_temp(_|$)' THEN
+        PERFORM gavial.refuse('42P16', 'cannot create a standing query in a temporary schema', NULL, NULL, (request ->> 'place')::int);
+    END IF;
+    view := format('gavial_views.%I', gavial.view_name(schema, name));
+    result := format('%I.%I', schema, name);
+    CASE step
+        WHEN 1 THEN
+            RETURN gavial.create_view_command(request, to_regclass(result), view);
+        WHEN 2 THEN
+            PERFORM gavial.check_query(view::regclass, request -> 'places');
+            IF to_regclass(result) IS NULL THEN
+                RETURN format('CREATE TABLE %s AS SELECT * FROM %s WITH NO DATA', result, view);
+            END IF;
+            RETURN gavial.add_columns_command(result::regclass, view::regclass);
+        WHEN 3 THEN
+            -- PostgreSQL checks here what the caller may read.
+            RETURN format('EXPLAIN SELECT * FROM %s', view);
+        WHEN 4 THEN
+            IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = result::regclass AND t.tgname = 'gavial_guard') THEN
+                RETURN '';
+            END IF;
+            RETURN format('CREATE TRIGGER gavial_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+                'FOR EACH STATEMENT EXECUTE FUNCTION gavial.guard()', result);
+        WHEN 5 THEN
+            RETURN gavial.request('register', result::regclass, view::regclass, jsonb_build_object(
+                'query_text', request -> 'query', 'settings', gavial.settings_now(path), 'options', request -> 'options'));
+        ELSE
+            RETURN NULL;
+    END CASE;
+END
+$body$;
+COMMENT ON FUNCTION gavial.create_step(int, jsonb, regclass, text, text) IS 'the commands of CREATE STANDING QUERY, one by one';
+
+CREATE OR REPLACE FUNCTION gavial.create_view_command(request jsonb, existing regclass, view text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    verb text := 'CREATE VIEW';
+    columns text;
+BEGIN
+    IF existing IS NOT NULL THEN
+        IF (request ->> 'if_not_exists')::boolean THEN
+            RAISE NOTICE USING ERRCODE = '42P07',
+                MESSAGE = format('relation "%s" already exists, skipping', request ->> 'name');
+            RETURN NULL;
+        ELSIF NOT (request ->> 'replace')::boolean THEN
+            PERFORM gavial.refuse('42P07', format('relation "%s" already exists', request ->> 'name'));
+        END IF;
+        PERFORM gavial.known(existing, request);
+        PERFORM gavial.may_change(existing);
+        verb := 'CREATE OR REPLACE VIEW';
+    END IF;
+    SELECT '(' || string_agg(quote_ident(c), ', ') || ')' INTO columns
+    FROM jsonb_array_elements_text(request -> 'columns') c;
+    -- The comment says where the SELECT began in the client's text; errors inside it are moved there by the proxy.
+    RETURN format('%s %s %s AS /*gavial:%s*/ %s', verb, view, columns, request ->> 'query_place', request ->> 'query');
+END
+$body$;
+COMMENT ON FUNCTION gavial.create_view_command(jsonb, regclass, text) IS 'the command that makes PostgreSQL analyse the SELECT';
+
+CREATE OR REPLACE FUNCTION gavial.add_columns_command(result regclass, view regclass) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce(format('ALTER TABLE %s ', result) || string_agg(
+        format('ADD COLUMN %I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum), '')
+    FROM pg_attribute a
+    WHERE a.attrelid = view AND a.attnum > 0
+      AND NOT EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = result AND o.attname = a.attname AND o.attnum > 0)
+$body$;
+COMMENT ON FUNCTION gavial.add_columns_command(regclass, regclass) IS 'makes a result fit a replaced query that has more columns';
+
+CREATE OR REPLACE FUNCTION gavial.alter_step(step int, request jsonb, target regclass) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    view regclass := gavial.known(target, request);
+    change jsonb := request -> 'change';
+    schema name;
+    name name;
+BEGIN
+    IF view IS NULL OR step > 3 THEN
+        RETURN NULL;
+    END IF;
+    PERFORM gavial.may_change(target);
+    SELECT n.nspname, c.relname INTO schema, name
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target;
+    RETURN CASE change ->> 'kind'
+        WHEN 'rename' THEN CASE step
+            WHEN 1 THEN format('ALTER VIEW %s RENAME TO %I', view, gavial.view_name(schema, change ->> 'to'))
+            WHEN 2 THEN format('ALTER TABLE %s RENAME TO %I', target, change ->> 'to') END
+        WHEN 'schema' THEN CASE step
+            WHEN 1 THEN format('ALTER VIEW %s RENAME TO %I', view, gavial.view_name(change ->> 'to', name))
+            WHEN 2 THEN format('ALTER TABLE %s SET SCHEMA %I', target, change ->> 'to') END
+        WHEN 'owner' THEN CASE step
+            WHEN 1 THEN format('ALTER TABLE %s OWNER TO %s', target, gavial.role_text(change))
+            WHEN 2 THEN format('ALTER VIEW %s OWNER TO %s', view, gavial.role_text(change))
+            WHEN 3 THEN format('SELECT gavial.check_query(%s, NULL), gavial.check_readable(%s)', view::oid, view::oid) END
+        WHEN 'options' THEN CASE step WHEN 1 THEN gavial.request('options', target, NULL, change) END
+        ELSE CASE step WHEN 1 THEN gavial.request(change ->> 'kind', target) END
+    END;
+END
+$body$;
+COMMENT ON FUNCTION gavial.alter_step(int, jsonb, regclass) IS 'the commands of ALTER STANDING QUERY, one by one';
+
+CREATE OR REPLACE FUNCTION gavial.check_answer(view oid, result oid) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF NOT gavial.is_whole(view, result) THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('the table %s no longer fits its standing query', result::regclass),
+            HINT = 'Give it the columns of the query again and enable the trigger gavial_guard, or DROP it.';
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.check_answer(oid, oid) IS 'refuses to go on with an answer that was changed by hand';
+
+CREATE OR REPLACE FUNCTION gavial.role_text(change jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN (change ->> 'word')::boolean AND change ->> 'to' IN ('CURRENT_ROLE', 'CURRENT_USER', 'SESSION_USER')
+           THEN change ->> 'to' ELSE quote_ident(change ->> 'to') END
+$body$;
+COMMENT ON FUNCTION gavial.role_text(jsonb) IS 'a role as it is written in a command';
+
+CREATE OR REPLACE FUNCTION gavial.drop_step(step int, request jsonb, target regclass) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    view regclass;
+BEGIN
+    IF step > 1 THEN
+        RETURN NULL;
+    END IF;
+    view := gavial.known(target, request);
+    IF view IS NULL THEN
+        RETURN NULL;
+    END IF;
+    PERFORM gavial.may_change(target);
+    RETURN format('%s; DROP TABLE %s %s; DROP VIEW %s', gavial.request('forget', target), target,
+        CASE WHEN (request ->> 'cascade')::boolean THEN 'CASCADE' ELSE 'RESTRICT' END, view);
+END
+$body$;
+COMMENT ON FUNCTION gavial.drop_step(int, jsonb, regclass) IS 'the commands of DROP STANDING QUERY for one query';
+
+CREATE OR REPLACE FUNCTION gavial.comment_step(step int, request jsonb, target regclass) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF step > 1 OR gavial.known(target, request) IS NULL THEN
+        RETURN NULL;
+    END IF;
+    RETURN format('COMMENT ON TABLE %s IS %L', target, request ->> 'text');
+END
+$body$;
+COMMENT ON FUNCTION gavial.comment_step(int, jsonb, regclass) IS 'the command of COMMENT ON STANDING QUERY';
+
+CREATE OR REPLACE FUNCTION gavial.run_step(step int, request jsonb, target regclass) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF step = 1 AND gavial.known(target, request) IS NOT NULL THEN
+        PERFORM gavial.may_change(target);
+        PERFORM gavial.refuse('57P03', 'standing queries are not run by this version of Gavial', NULL,
+            'The query is kept; a later version will answer it.');
+    END IF;
+    RETURN NULL;
+END
+$body$;
+COMMENT ON FUNCTION gavial.run_step(int, jsonb, regclass) IS 'REFRESH and VERIFY STANDING QUERY';
+
+CREATE OR REPLACE FUNCTION gavial.next_step(step int, request jsonb, target regclass, schema text, path text)
+    RETURNS text
+    LANGUAGE sql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE request ->> 'kind'
+        WHEN 'create' THEN gavial.create_step(step, request, target, schema, path)
+        WHEN 'alter' THEN gavial.alter_step(step, request, target)
+        WHEN 'drop' THEN gavial.drop_step(step, request, target)
+        WHEN 'comment' THEN gavial.comment_step(step, request, target)
+        WHEN 'run' THEN gavial.run_step(step, request, target)
+    END
+$body$;
+COMMENT ON FUNCTION gavial.next_step(int, jsonb, regclass, text, text) IS 'the next command of a statement of ours; null at its end';
+
+CREATE OR REPLACE PROCEDURE gavial.perform(requests jsonb, tag text)
+    LANGUAGE plpgsql
+AS $body$
+DECLARE
+    request pg_catalog.jsonb;
+    target pg_catalog.regclass;
+    command pg_catalog.text;
+BEGIN
+    PERFORM gavial.take_turn(tag);
+    FOR request IN SELECT pg_catalog.jsonb_array_elements(requests) LOOP
+        target := pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(request, 'as_written'));
+        FOR step IN 1..9 LOOP
+            command := gavial.next_step(step, request, target, pg_catalog.current_schema(),
+                pg_catalog.current_setting('search_path'));
+            EXIT WHEN command IS NULL;
+            EXECUTE command;
+        END LOOP;
+    END LOOP;
+    PERFORM gavial.tag(tag);
+EXCEPTION WHEN invalid_table_definition THEN
+    PERFORM gavial.explain_temporary(requests);
+    RAISE;
+END
+$body$;
+COMMENT ON PROCEDURE gavial.perform(jsonb, text) IS 'a statement of ours, inside the caller''s transaction and with the caller''s rights';
+
+CREATE OR REPLACE FUNCTION gavial.explain_temporary(requests jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    name text;
+    refusal gavial.refusals;
+BEGIN
+    SELECT * INTO refusal FROM gavial.refusals r WHERE r.rule = 'temporary_table';
+    FOR name IN SELECT jsonb_object_keys(requests #> '{0,places,table}') LOOP
+        IF to_regclass(format('pg_temp.%I', name)) IS NOT NULL THEN
+            PERFORM gavial.refuse('0A000', format(refusal.message, name), NULL, refusal.hint,
+                (requests #>> ARRAY['0', 'places', 'table', name])::int);
+        END IF;
+    END LOOP;
+END
+$body$;
+COMMENT ON FUNCTION gavial.explain_temporary(jsonb) IS
+    'a view on a temporary table is refused by PostgreSQL in words that name neither';

@@ -1,0 +1,103 @@
+-- EXPLAIN and SHOW: what a query is bound to, and what is known of it.
+CREATE OR REPLACE FUNCTION gavial.canonical(view oid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = ''
+    SET timezone = 'UTC'
+    SET datestyle = 'ISO, YMD'
+    SET intervalstyle = 'postgres'
+    SET extra_float_digits = 1
+AS $body$
+    SELECT pg_catalog.pg_get_viewdef($1, true)
+$body$;
+COMMENT ON FUNCTION gavial.canonical(oid) IS 'a view''s SELECT as PostgreSQL understands it, under fixed settings';
+
+CREATE OR REPLACE FUNCTION gavial.described(view oid, named text, options jsonb, format text) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    columns jsonb;
+    reads jsonb;
+BEGIN
+    SELECT jsonb_agg(jsonb_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum)
+    INTO columns FROM pg_attribute a WHERE a.attrelid = view AND a.attnum > 0;
+    SELECT coalesce(jsonb_agg(i.relation::regclass::text ORDER BY i.relation::regclass::text), '[]')
+    INTO reads FROM (SELECT DISTINCT relation FROM gavial.inputs(view)) i;
+    IF format = 'JSON' THEN
+        RETURN NEXT jsonb_pretty(jsonb_build_object('standing_query', named, 'columns', columns, 'reads', reads,
+            'options', options, 'bound_query', gavial.canonical(view)));
+        RETURN;
+    END IF;
+    RETURN NEXT 'Standing query ' || named;
+    RETURN QUERY SELECT '  Output: ' || string_agg(format('%I %s', c ->> 'name', c ->> 'type'), ', ') FROM jsonb_array_elements(columns) c;
+    RETURN QUERY SELECT '  Reads: ' || coalesce(string_agg(r, ', '), 'nothing') FROM jsonb_array_elements_text(reads) r;
+    RETURN QUERY SELECT format('  Option: %s = %s', o.key, o.value) FROM jsonb_each_text(options) o ORDER BY o.key;
+    RETURN NEXT '  Bound query:';
+    RETURN QUERY SELECT '    ' || line FROM regexp_split_to_table(gavial.canonical(view), '\n') line;
+END
+$body$;
+COMMENT ON FUNCTION gavial.described(oid, text, jsonb, text) IS 'a bound query as EXPLAIN prints it';
+
+CREATE OR REPLACE FUNCTION gavial.explain(request jsonb) RETURNS SETOF text
+    LANGUAGE plpgsql
+AS $body$
+DECLARE
+    lines pg_catalog.text[];
+BEGIN
+    IF pg_catalog.jsonb_extract_path(request, 'create') IS NULL THEN
+        RETURN QUERY SELECT * FROM gavial.explain_existing(
+            pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(request, 'as_written')), request);
+        RETURN;
+    END IF;
+    -- A query that is only explained is made, looked at, and unmade.
+    BEGIN
+        EXECUTE gavial.create_view_command(pg_catalog.jsonb_extract_path(request, 'create'), NULL, 'pg_temp.gavial_explained');
+        EXECUTE 'EXPLAIN SELECT * FROM pg_temp.gavial_explained';
+        lines := gavial.explain_created(request);
+        RAISE SQLSTATE 'GV000';
+    EXCEPTION WHEN SQLSTATE 'GV000' THEN
+        NULL;
+    END;
+    RETURN QUERY SELECT pg_catalog.unnest(lines);
+END
+$body$;
+COMMENT ON FUNCTION gavial.explain(jsonb) IS 'answer of EXPLAIN STANDING QUERY and of EXPLAIN CREATE STANDING QUERY';
+
+CREATE OR REPLACE FUNCTION gavial.explain_existing(target regclass, request jsonb) RETURNS SETOF text
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    RETURN QUERY
+    SELECT d.* FROM gavial.known(target, request) AS known (view)
+    JOIN gavial.queries q ON q.view = known.view
+    CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format') d;
+END
+$body$;
+COMMENT ON FUNCTION gavial.explain_existing(regclass, jsonb) IS 'a standing query as EXPLAIN prints it';
+
+CREATE OR REPLACE FUNCTION gavial.explain_created(request jsonb) RETURNS text[]
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    PERFORM gavial.check_query('pg_temp.gavial_explained'::regclass, request #> '{create,places}');
+    RETURN ARRAY(SELECT gavial.described('pg_temp.gavial_explained'::regclass, request #>> '{create,as_written}',
+        request #> '{create,options}', request ->> 'format'));
+END
+$body$;
+COMMENT ON FUNCTION gavial.explain_created(jsonb) IS 'a query that is only explained, while it is there';
+
+CREATE OR REPLACE FUNCTION gavial.show(target regclass, request jsonb) RETURNS TABLE (property text, value text)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    PERFORM gavial.known(target, request);
+    RETURN QUERY
+    SELECT p.key, p.value
+    FROM gavial.standing_queries s CROSS JOIN LATERAL json_each_text(row_to_json(s)) WITH ORDINALITY AS p (key, value, place)
+    WHERE s.table_oid = target ORDER BY p.place;
+END
+$body$;
+COMMENT ON FUNCTION gavial.show(regclass, jsonb) IS 'answer of SHOW STANDING QUERY';

@@ -1,0 +1,188 @@
+"""The options of a standing query: names, accepted values, defaults, and what is said about wrong ones.
+
+One table, `OPTIONS`, is the truth: CREATE and ALTER read values by it, the documentation prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from typing import Final, TypeAlias
+
+from catalog.errors import InvalidParameterValue
+from dialect.sizes import parse_size
+from dialect.spans import parse_span
+from dialect.triggers import parse_trigger
+
+Value: TypeAlias = bool | int | str
+"""What is stored: JSON can hold it, and it means the same to every reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option with its value in canonical form, and where its name stands in the text."""
+
+    name: str
+    value: Value
+    position: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: how a value is read, what is accepted, and what holds when none is given."""
+
+    name: str
+    read: Callable[[str], Value]
+    accepted: str
+    default: str
+    meaning: str
+
+
+SMALLEST_SHARE: Final = Decimal("1e-300")
+
+
+def read_final_work(text: str) -> Value:
+    """A share of the work of one batch."""
+    try:
+        share = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(text) from None
+    if not share.is_finite() or not SMALLEST_SHARE <= share <= 1:
+        raise ValueError(text)
+    return format(share.normalize(), "f")
+
+
+def read_max_pace(text: str) -> Value:
+    """A whole number of runs."""
+    runs = int(text)
+    if not 1 <= runs <= MOST_RUNS:
+        raise ValueError(text)
+    return runs
+
+
+def read_switch(text: str) -> Value:
+    """What PostgreSQL takes for a boolean."""
+    match text.strip().lower():
+        case "on" | "true" | "yes" | "1":
+            return True
+        case "off" | "false" | "no" | "0":
+            return False
+        case _:
+            raise ValueError(text)
+
+
+def read_method(text: str) -> Value:
+    """One of the incremental methods, or the choice left to the planner."""
+    if text.lower() not in METHODS:
+        raise ValueError(text)
+    return text.lower()
+
+
+def read_expectation(text: str) -> Value:
+    """`table rows [, …]`; tables are looked up later."""
+    parts = []
+    for part in text.split(","):
+        table, _, rows = part.strip().rpartition(" ")
+        if not table.strip() or int(rows) < 0:
+            raise ValueError(text)
+        parts.append(f"{table.strip()} {int(rows)}")
+    return ", ".join(parts)
+
+
+MOST_RUNS: Final = 100_000
+METHODS: Final = ("auto", "first_order", "recompute")
+
+OPTIONS: Final = {
+    option.name: option
+    for option in (
+        Option(
+            "FINAL_WORK",
+            read_final_work,
+            "a number greater than 0 and at most 1, such as 0.05",
+            "1",
+            "highest share of one batch's work that may be left when the trigger fires",
+        ),
+        Option(
+            "LATENCY_GOAL",
+            parse_span,
+            "a positive interval, such as '5 s'",
+            "none",
+            "the same wish in time; excludes FINAL_WORK",
+        ),
+        Option(
+            "MEMORY_BUDGET",
+            parse_size,
+            "a size such as '512MB', 0, or 'unlimited'",
+            "unlimited",
+            "bytes of intermediate state kept while the query is idle",
+        ),
+        Option(
+            "TRIGGER",
+            parse_trigger,
+            "'every 10 minutes', 'every 1000000 rows', 'at 06:00', cron text such as '0 6 * * 1', "
+            "'on demand', or several joined by 'or'",
+            "on demand",
+            "when the answer is owed",
+        ),
+        Option(
+            "EXPECT",
+            read_expectation,
+            "rows by table, such as 'orders 1000000, lineitem 4000000'",
+            "forecast",
+            "rows expected until the trigger, when the forecast should not be used",
+        ),
+        Option(
+            "MAX_PACE",
+            read_max_pace,
+            f"a whole number from 1 to {MOST_RUNS}",
+            "100",
+            "the most runs per trigger that any part of the query may make",
+        ),
+        Option(
+            "METHOD", read_method, "one of " + ", ".join(METHODS), "auto", "one incremental method forced"
+        ),
+        Option("SHARING", read_switch, "on or off", "on", "whether work may be shared with other queries"),
+    )
+}
+
+
+def known_option(name: str, position: int) -> Option:
+    """The option of this name, in any case; the nearest known name is offered for any other."""
+    option = OPTIONS.get(name.upper())
+    if option is None:
+        nearest = get_close_matches(name.upper(), OPTIONS, n=1)
+        hint = f"did you mean {nearest[0]}" if nearest else "known options: " + ", ".join(OPTIONS)
+        raise InvalidParameterValue(f'unrecognized option "{name}"', hint=hint, position=position)
+    return option
+
+
+def read_setting(name: str, value: str, name_position: int, value_position: int) -> Setting:
+    """An option with its value, read."""
+    option = known_option(name, name_position)
+    try:
+        return Setting(option.name, option.read(value), name_position)
+    except ValueError:
+        raise InvalidParameterValue(
+            f'invalid value for option {option.name}: "{value}"',
+            hint=f"{option.name} takes {option.accepted}",
+            position=value_position,
+        ) from None
+
+
+def check_together(settings: tuple[Setting, ...]) -> None:
+    """Refuse an option given twice, and options that exclude each other."""
+    seen: set[str] = set()
+    for setting in settings:
+        if setting.name in seen:
+            raise InvalidParameterValue(
+                f"option {setting.name} specified more than once", position=setting.position
+            )
+        seen.add(setting.name)
+        if {"FINAL_WORK", "LATENCY_GOAL"} <= seen:
+            raise InvalidParameterValue(
+                "FINAL_WORK and LATENCY_GOAL exclude each other",
+                hint="Give one of them.",
+                position=setting.position,
+            )

@@ -1,0 +1,53 @@
+"""Lengths of time as PostgreSQL reads intervals: the forms that have one length (no months, no years)."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final
+
+_SECONDS: Final = {
+    **dict.fromkeys(("us", "usec", "usecs", "microsecond", "microseconds"), Decimal("0.000001")),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), Decimal("0.001")),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), Decimal(1)),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), Decimal(60)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), Decimal(3600)),
+    **dict.fromkeys(("d", "day", "days"), Decimal(86400)),
+    **dict.fromkeys(("w", "week", "weeks"), Decimal(604800)),
+}
+_PART: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]+)\s*")
+_CLOCK: Final = re.compile(r"\s*(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*")
+_MICROSECONDS: Final = 1_000_000
+_MOST_SECONDS: Final = 86400 * 3660
+
+
+def parse_span(text: str) -> str:
+    """Seconds, as a canonical text such as `90 s`; positive."""
+    seconds = _clock(text) if ":" in text else _parts(text)
+    if not 0 < seconds <= _MOST_SECONDS or seconds * _MICROSECONDS % 1:
+        raise ValueError(text)
+    return f"{format(seconds.normalize(), 'f')} s"
+
+
+def seconds_of(span: str) -> Decimal:
+    """Seconds of a canonical text."""
+    return Decimal(span.removesuffix(" s"))
+
+
+def _parts(text: str) -> Decimal:
+    at = 0
+    total = Decimal(0)
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None or part[2].lower() not in _SECONDS:
+            raise ValueError(text)
+        total += Decimal(part[1]) * _SECONDS[part[2].lower()]
+        at = part.end()
+    return total
+
+
+def _clock(text: str) -> Decimal:
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    return Decimal(found[1]) * 3600 + Decimal(found[2]) * 60 + Decimal(found[3] or 0)

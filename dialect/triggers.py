@@ -1,0 +1,72 @@
+"""The texts of TRIGGER, checked and put into canonical form; when they fire is the coordinator's."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dialect.spans import parse_span
+
+_OR: Final = re.compile(r"\s+or\s+", re.IGNORECASE)
+_ROWS: Final = re.compile(r"every\s+(\d+)\s+rows?", re.IGNORECASE)
+_EVERY: Final = re.compile(r"every\s+(.+)", re.IGNORECASE)
+_AT: Final = re.compile(r"at\s+([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?", re.IGNORECASE)
+_ON_DEMAND: Final = re.compile(r"on\s+demand", re.IGNORECASE)
+_BARE_UNIT: Final = re.compile(r"[a-z]+", re.IGNORECASE)
+
+_CRON_RANGES: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+_CRON_NAMES: Final[tuple[dict[str, int], ...]] = (
+    {},
+    {},
+    {},
+    {
+        name: i
+        for i, name in enumerate(
+            ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], start=1
+        )
+    },
+    {name: i for i, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])},
+)
+_CRON_PART: Final = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d+))?")
+
+
+def parse_trigger(text: str) -> str:
+    """Canonical text of one trigger, or of several joined by `or`, each given once."""
+    parts = [_one(part.strip()) for part in _OR.split(text.strip())]
+    if len(set(parts)) != len(parts):
+        raise ValueError(text)
+    return " or ".join(parts)
+
+
+def _one(text: str) -> str:
+    if _ON_DEMAND.fullmatch(text):
+        return "on demand"
+    if found := _ROWS.fullmatch(text):
+        if int(found[1]) == 0:
+            raise ValueError(text)
+        return f"every {int(found[1])} rows"
+    if found := _AT.fullmatch(text):
+        return f"at {int(found[1]):02}:{found[2]}" + (f":{found[3]}" if found[3] else "")
+    if found := _EVERY.fullmatch(text):
+        span = f"1 {found[1]}" if _BARE_UNIT.fullmatch(found[1]) else found[1]
+        return f"every {parse_span(span)}"
+    return _cron(text)
+
+
+def _cron(text: str) -> str:
+    fields = text.lower().split()
+    if len(fields) != len(_CRON_RANGES):
+        raise ValueError(text)
+    for each, bounds, names in zip(fields, _CRON_RANGES, _CRON_NAMES, strict=True):
+        for part in each.split(","):
+            _check_cron_part(part, bounds, names)
+    return " ".join(fields)
+
+
+def _check_cron_part(part: str, bounds: tuple[int, int], names: dict[str, int]) -> None:
+    found = _CRON_PART.fullmatch(part)
+    if found is None or (found[3] is not None and int(found[3]) == 0):
+        raise ValueError(part)
+    ends = [names[word] if word in names else int(word) for word in found.group(1, 2) if word is not None]
+    if any(not bounds[0] <= end <= bounds[1] for end in ends) or ends != sorted(ends):
+        raise ValueError(part)

@@ -1,0 +1,66 @@
+"""Errors of what stands in the place of ours, as the client would have got them for its own text; pure.
+
+A field that PostgreSQL lets every error carry, the constraint's name, brings a place of the client's text
+along (`gavial:17`). An error inside a SELECT comes with the command that PostgreSQL ran (field `q`) and the
+position in it (`p`); the comment in front of the SELECT says where that began in the client's text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dialect.rewrite import Edit, original_place
+from proxy.messages import message
+
+_PLACE: Final = re.compile(r"gavial:(\d*)")
+_ORIGIN: Final = re.compile(r"/\*gavial:(\d+)\*/ ")
+_OURS: Final = re.compile(r"\b(?:perform|explain|explain_existing|show)\((?:jsonb|regclass)")
+
+
+def relocated(frame: bytes, codec: str, edits: tuple[Edit, ...]) -> bytes:
+    """An ErrorResponse or NoticeResponse that speaks of the client's text, not of our inner workings."""
+    parts = frame[5:].split(b"\x00")
+    fields = {chr(part[0]): part[1:].decode(codec, "replace") for part in parts if part}
+    changed = _placed(fields) or _found_in_query(fields) or _stripped(fields) or _moved(fields, edits)
+    if not changed:
+        return frame
+    body = b"".join(
+        key.encode() + value.encode(codec, "replace") + b"\x00" for key, value in fields.items() if value
+    )
+    return message(frame[:1], body + b"\x00")
+
+
+def _placed(fields: dict[str, str]) -> bool:
+    found = _PLACE.fullmatch(fields.get("n", ""))
+    if found is None:
+        return False
+    fields.pop("W", None)
+    del fields["n"]
+    if found[1]:
+        fields["P"] = str(int(found[1]) + 1)
+    return True
+
+
+def _found_in_query(fields: dict[str, str]) -> bool:
+    origin = _ORIGIN.search(fields.get("q", ""))
+    if origin is None or not fields.get("p", "").isdigit():
+        return False
+    inside = int(fields["p"]) - origin.end()
+    for inner in ("q", "p", "W"):
+        fields.pop(inner, None)
+    if inside > 0:
+        fields["P"] = str(int(origin[1]) + inside)
+    return True
+
+
+def _stripped(fields: dict[str, str]) -> bool:
+    return _OURS.search(fields.get("W", "")) is not None and fields.pop("W") != ""
+
+
+def _moved(fields: dict[str, str], edits: tuple[Edit, ...]) -> bool:
+    place = fields.get("P", "")
+    if not edits or not place.isdigit():
+        return False
+    fields["P"] = str(original_place(int(place) - 1, edits) + 1)
+    return True

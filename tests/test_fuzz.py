@@ -1,0 +1,51 @@
+"""Broken sessions look the same through the proxy: those once found, and a minute of new ones (G21)."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import FOUND, Pair, generate, kept
+from tests.fuzzing import hunt, pair
+from tests.servers import Gavial, Server
+
+pytestmark = pytest.mark.service
+
+SECONDS = 30.0  # for each version of PostgreSQL
+
+
+@pytest.fixture(scope="module")
+def pair15(postgres15: Server, gavial15: Gavial) -> Iterator[Pair]:
+    with pair(postgres15, gavial15) as both:
+        yield both
+
+
+@pytest.fixture(scope="module")
+def pair18(postgres18: Server, gavial18: Gavial) -> Iterator[Pair]:
+    with pair(postgres18, gavial18) as both:
+        yield both
+
+
+@pytest.mark.parametrize("path", sorted(FOUND.glob("*.pt")), ids=lambda path: path.stem)
+def test_found_before(path: Path, pair15: Pair, pair18: Pair) -> None:
+    """What once made a difference makes none."""
+    case = kept(path)
+    assert pair15.difference(case) is None
+    assert pair18.difference(case) is None
+
+
+@pytest.mark.parametrize("both", ["pair15", "pair18"])
+def test_new_ones(both: str, request: pytest.FixtureRequest) -> None:
+    """New cases make none either; the seed tells which they were."""
+    pair: Pair = request.getfixturevalue(both)
+    first = secrets.randbelow(1 << 32)
+    assert list(hunt(pair, itertools.count(first), SECONDS)) == [], f"first seed {first}"
+
+
+def test_cases_are_the_same_each_time() -> None:
+    """A seed is enough to see a difference again."""
+    assert [generate(seed) for seed in range(200)] == [generate(seed) for seed in range(200)]

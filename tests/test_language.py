@@ -1,0 +1,252 @@
+"""Statements of ours: what is said is read, what is written back means the same, errors have places."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.errors import Error
+from dialect.parse import find_ours
+from dialect.render import render
+from dialect.settings import Setting
+from dialect.statements import (
+    Alteration,
+    AlterStandingQuery,
+    ChangeOwner,
+    ChangeSchema,
+    CommentOnStandingQuery,
+    CreateStandingQuery,
+    DropStandingQuery,
+    ExplainStandingQuery,
+    Name,
+    Query,
+    RefreshStandingQuery,
+    Rename,
+    ResetOptions,
+    Resume,
+    SetOptions,
+    ShowStandingQueries,
+    ShowVersion,
+    Statement,
+    Suspend,
+    VerifyStandingQuery,
+)
+
+
+def parsed(text: str) -> Statement:
+    (found,) = find_ours(text)
+    assert not isinstance(found.statement, Error), (text, found.statement.message)
+    return found.statement
+
+
+def refused(text: str) -> Error:
+    (found,) = find_ours(text)
+    assert isinstance(found.statement, Error), text
+    return found.statement
+
+
+characters = st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])
+identifiers = st.one_of(
+    st.sampled_from(["q", "select", "Daily", "a b", 'with"quote', "standing", "é", "x.y"]),
+    st.text(characters, min_size=1, max_size=12),
+)
+names = st.builds(Name, st.one_of(st.none(), identifiers), identifiers)
+several = st.lists(names, min_size=1, max_size=3).map(tuple)
+settings = st.lists(
+    st.sampled_from(
+        [
+            Setting("FINAL_WORK", "0.05"),
+            Setting("MEMORY_BUDGET", 512 * 1024**2),
+            Setting("MEMORY_BUDGET", "unlimited"),
+            Setting("TRIGGER", "at 06:00"),
+            Setting("TRIGGER", "every 600 s or on demand"),
+            Setting("EXPECT", "orders 1000000, lineitem 4"),
+            Setting("MAX_PACE", 7),
+            Setting("METHOD", "recompute"),
+            Setting("SHARING", False),
+        ]
+    ),
+    max_size=4,
+    unique_by=lambda setting: setting.name,
+).map(tuple)
+queries = st.sampled_from(
+    [
+        "SELECT 1",
+        "WITH a AS (SELECT 1) SELECT * FROM a",
+        "SELECT ';', $$ WITH (FINAL_WORK=1) $$ FROM t ORDER BY x FETCH FIRST 2 ROWS WITH TIES",
+        "SELECT '2020-01-01'::timestamp with time zone, (SELECT 1 -- WITH (a)\n)",
+        "SELECT * FROM unnest(array[1]) WITH ORDINALITY",
+        "VALUES (1), (2)",
+        "TABLE t",
+    ]
+).map(Query)
+creates = st.builds(
+    lambda name, query, columns, given_settings, how, with_data: CreateStandingQuery(
+        name, query, columns, given_settings, how == "replace", how == "if not exists", with_data
+    ),
+    names,
+    queries,
+    st.lists(identifiers, max_size=2).map(tuple),
+    settings,
+    st.sampled_from(["", "replace", "if not exists"]),
+    st.booleans(),
+)
+changes: st.SearchStrategy[Alteration] = st.one_of(
+    settings.filter(bool).map(SetOptions),
+    st.lists(st.sampled_from(["FINAL_WORK", "TRIGGER"]), min_size=1, max_size=2).map(tuple).map(ResetOptions),
+    st.just(Suspend()),
+    st.just(Resume()),
+    identifiers.map(Rename),
+    identifiers.map(ChangeOwner),
+    st.just(ChangeOwner("CURRENT_USER", word=True)),
+    identifiers.map(ChangeSchema),
+)
+statements: st.SearchStrategy[Statement] = st.one_of(
+    creates,
+    st.builds(AlterStandingQuery, names, changes, st.booleans()),
+    st.builds(DropStandingQuery, several, st.booleans(), st.booleans()),
+    st.builds(RefreshStandingQuery, several),
+    st.builds(VerifyStandingQuery, names),
+    st.builds(ShowStandingQueries, st.one_of(st.none(), names)),
+    st.just(ShowVersion()),
+    st.builds(
+        ExplainStandingQuery,
+        st.one_of(names, creates),
+        st.frozensets(st.sampled_from(["ANALYZE", "VERBOSE", "COSTS", "STATE", "SHARING", "CURVE"])),
+        st.sampled_from(["TEXT", "JSON", "DOT"]),
+    ),
+    st.builds(CommentOnStandingQuery, names, st.one_of(st.none(), st.text(characters, max_size=20))),
+)
+
+
+@given(statements)
+def test_what_is_written_is_read_back(statement: Statement) -> None:
+    assert parsed(render(statement)) == statement
+
+
+noise = st.sampled_from([" ", "\n", "\t", " /* ; */ ", " -- standing query\n", " /* /* nested */ */ "])
+
+
+@given(statements, st.data())
+def test_white_space_comments_and_case_do_not_matter(statement: Statement, data: st.DataObject) -> None:
+    text = render(statement)
+    if isinstance(statement, CreateStandingQuery | ExplainStandingQuery):
+        head, space, rest = text.partition("STANDING QUERY")
+    else:
+        head, space, rest = text.partition(" ")
+    head = "".join(data.draw(noise) if character == " " else character.lower() for character in head)
+    assert parsed(data.draw(noise) + head + data.draw(noise) + space + rest + data.draw(noise)) == statement
+
+
+@given(
+    st.lists(st.one_of(statements.map(render), st.sampled_from(["SELECT 1", "BEGIN", "COMMIT"])), max_size=5)
+)
+def test_ours_are_found_among_others_where_they_stand(texts: list[str]) -> None:
+    text = ";".join(texts)
+    found = find_ours(text)
+    expected = [each for each in texts if each not in ("SELECT 1", "BEGIN", "COMMIT")]
+    assert [text[each.start : each.end] for each in found] == expected
+
+
+CREATE = "CREATE STANDING QUERY q WITH ({}) AS SELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("option", "sqlstate", "at", "hint"),
+    [
+        ("FINAL_WRK=0.05", "22023", "FINAL_WRK", "did you mean FINAL_WORK"),
+        ("FINAL_WORK=0", "22023", "0", "greater than 0"),
+        ("FINAL_WORK=1.5", "22023", "1.5", "at most 1"),
+        ("FINAL_WORK='abc'", "22023", "'abc'", "such as 0.05"),
+        ("FINAL_WORK=-1", "22023", "-1", "greater than 0"),
+        ("FINAL_WORK='NaN'", "22023", "'NaN'", "greater than 0"),
+        ("FINAL_WORK=0.1, final_work=0.2", "22023", "final_work", None),
+        ("FINAL_WORK=0.1, LATENCY_GOAL='5 s'", "22023", "LATENCY_GOAL", "one of them"),
+        ("LATENCY_GOAL='1 month'", "22023", "'1 month'", "'5 s'"),
+        ("MEMORY_BUDGET='12 parsecs'", "22023", "'12 parsecs'", "'512MB'"),
+        ("TRIGGER='whenever'", "22023", "'whenever'", "'at 06:00'"),
+        ("TRIGGER='at 25:00'", "22023", "'at 25:00'", "'at 06:00'"),
+        ("TRIGGER='61 * * * *'", "22023", "'61 * * * *'", "cron"),
+        ("MAX_PACE=0", "22023", "0", "whole number"),
+        ("METHOD=magic", "22023", "magic", "recompute"),
+        ("SHARING='perhaps'", "22023", "'perhaps'", "on or off"),
+        ("EXPECT='orders'", "22023", "'orders'", "orders 1000000"),
+    ],
+)
+def test_a_wrong_option_is_named_placed_and_helped(
+    option: str, sqlstate: str, at: str, hint: str | None
+) -> None:
+    text = CREATE.format(option)
+    error = refused("SELECT 'é'; " + text)
+    assert error.sqlstate == sqlstate
+    assert error.position == len("SELECT 'é'; ") + text.rindex(at)
+    assert (hint or "") in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("given_value", "meaning"),
+    [
+        ("MEMORY_BUDGET='64MB'", 64 * 1024**2),
+        ("MEMORY_BUDGET='1.5 gb'", 3 * 1024**3 // 2),
+        ("MEMORY_BUDGET=0", 0),
+        ("MEMORY_BUDGET=unlimited", "unlimited"),
+        ("FINAL_WORK=1", "1"),
+        ("FINAL_WORK=5e-2", "0.05"),
+        ("LATENCY_GOAL='1 hour 30 min'", "5400 s"),
+        ("LATENCY_GOAL='00:00:05.5'", "5.5 s"),
+        ("TRIGGER='every 10 minutes'", "every 600 s"),
+        ("TRIGGER='EVERY hour OR at 6:05'", "every 3600 s or at 06:05"),
+        ("TRIGGER='every 1000000 rows'", "every 1000000 rows"),
+        ("TRIGGER='0 6 * * mon-fri'", "0 6 * * mon-fri"),
+        ("SHARING", True),
+        ("SHARING=off", False),
+        ("METHOD=auto", "auto"),
+        ("EXPECT='orders 10,lineitem  40'", "orders 10, lineitem 40"),
+    ],
+)
+def test_a_value_is_read_into_its_canonical_form(given_value: str, meaning: bool | int | str) -> None:
+    statement = parsed(CREATE.format(given_value))
+    assert isinstance(statement, CreateStandingQuery)
+    assert [setting.value for setting in statement.settings] == [meaning]
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("CREATE STANDING QUERY", "at end of input"),
+        ("CREATE STANDING QUERY q", "at end of input"),
+        ("CREATE STANDING QUERY q AS", "at end of input"),
+        ("CREATE STANDING QUERY select AS SELECT 1", '"select"'),
+        ("CREATE STANDING QUERY q WITH () AS SELECT 1", '")"'),
+        ("CREATE OR REPLACE STANDING QUERY IF NOT EXISTS q AS SELECT 1", '"NOT"'),
+        ("CREATE STANDING QUERY q AS SELECT 1 WITH NO DATA WITH (FINAL_WORK=1)", '"WITH"'),
+        ("ALTER STANDING QUERY q", "at end of input"),
+        ("ALTER STANDING QUERY q EXPLODE", '"EXPLODE"'),
+        ("DROP STANDING QUERY q CASCADE RESTRICT", '"RESTRICT"'),
+        ("REFRESH STANDING QUERY q, ", "at end of input"),
+        ("VERIFY STANDING QUERY a, b", '","'),
+        ("SHOW STANDING QUERY", "at end of input"),
+        ("COMMENT ON STANDING QUERY q IS 5", '"5"'),
+    ],
+)
+def test_a_malformed_statement_is_a_syntax_error_at_its_place(text: str, near: str) -> None:
+    error = refused(text)
+    assert (error.sqlstate, near in error.message) == ("42601", True)
+    place = len(text.rstrip()) if near == "at end of input" else text.rindex(near.strip('"'))
+    assert error.position == place
+
+
+def test_options_may_stand_in_both_places() -> None:
+    statement = parsed(
+        "create standing query q with (FINAL_WORK = .5) as select 1 with (MAX_PACE=3) with no data"
+    )
+    assert isinstance(statement, CreateStandingQuery)
+    assert [setting.name for setting in statement.settings] == ["FINAL_WORK", "MAX_PACE"]
+    assert (statement.query.text, statement.with_data) == ("select 1", False)
+
+
+def test_names_are_folded_and_cut_as_postgresql_does() -> None:
+    statement = parsed('DROP STANDING QUERY Public.Q, "Q", ' + "x" * 70)
+    assert isinstance(statement, DropStandingQuery)
+    assert statement.names == (Name("public", "q"), Name(None, "Q"), Name(None, "x" * 63))

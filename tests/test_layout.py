@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("catalog", "dialect", "planner", "sources", "executors", "coordinator", "proxy", "gavial")
+MOST_LINES = 400
+MOST_LINES_OF_A_FUNCTION = 60
+
+# Written in pieces, so that this file does not name them itself.
+REGISTRIES = ("pypi" + r"\.org", "python" + "hosted", "npm" + r"js\.(org|com)", "yarn" + r"pkg\.com")
+MACHINE_PATHS = ("/ro" + "ot/", "/wo" + "rk/", "/ho" + r"me/\w", "/opt/" + "py")
+FORBIDDEN = re.compile("|".join((*REGISTRIES, *MACHINE_PATHS)))
+
+
+def files() -> Iterator[Path]:
+    """What belongs to the project: what is tracked, and what is new and not ignored."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in listed.splitlines():
+        if (ROOT / name).is_file():
+            yield ROOT / name
+
+
+FILES = tuple(files())
+MODULES = tuple(path for path in FILES if path.suffix == ".py")
+
+
+def functions(module: Path) -> Iterator[tuple[str, int]]:
+    """Name and number of lines of every function."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def test_no_module_is_long() -> None:
+    long = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in MODULES}
+    assert {path: lines for path, lines in long.items() if lines > MOST_LINES} == {}
+
+
+def test_no_function_is_long() -> None:
+    long = [
+        (str(path.relative_to(ROOT)), name, lines)
+        for path in MODULES
+        for name, lines in functions(path)
+        if lines > MOST_LINES_OF_A_FUNCTION
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("folder", (*FOLDERS, "tests", "benchmarks"))
+def test_every_folder_says_what_it_is(folder: str) -> None:
+    assert (ROOT / folder / "README.md").read_text().lower().startswith(f"# {folder}\n")
+
+
+def test_packages_hold_a_docstring_only() -> None:
+    packages = [path for path in MODULES if path.name == "__init__.py"]
+    assert {path.parent.name for path in packages} >= set(FOLDERS)
+    for path in packages:
+        content = ast.parse(path.read_text())
+        assert ast.get_docstring(content), path
+        assert len(content.body) == 1, path
+
+
+def test_no_file_names_a_registry_or_a_place_of_one_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in FILES
+        for match in FORBIDDEN.finditer(path.read_bytes().decode("utf-8", errors="replace"))
+    ]
+    assert found == []
