@@ -13,7 +13,7 @@ from dialect import bind_calls, bind_operators, bind_subqueries, bind_values
 from dialect.binder import Rule
 from dialect.bound import Query
 from dialect.bound_expression import Expression
-from dialect.refusals import refused_node
+from dialect.unbindable import refused_node
 from dialect.scope import Scope
 
 _RULES: Final[Mapping[type[exp.Expr], Rule]] = {

@@ -26,7 +26,7 @@ from dialect.bound import (
 )
 from dialect.bound_expression import And, Coalesce, Expression
 from dialect.coerce import as_common_type, cast
-from dialect.refusals import refused, refused_node
+from dialect.unbindable import refused, refused_node
 from dialect.scope import Scope, Source
 
 _KINDS: Final = {"LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}

@@ -30,7 +30,7 @@ from dialect.bound_expression import (
 )
 from dialect.coerce import coerced, computed_type
 from dialect.collation import derive
-from dialect.refusals import refused, refused_node
+from dialect.unbindable import refused, refused_node
 from dialect.resolve import find_operator
 
 _SYMBOLS: Final[Mapping[type[exp.Expr], str]] = {

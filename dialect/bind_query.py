@@ -30,7 +30,7 @@ from dialect.bound import (
 from dialect.bound_expression import Column, Expression, Output, SortKey
 from dialect.bound_walk import has_aggregate
 from dialect.coerce import as_common_type, coerced
-from dialect.refusals import refused, refused_node
+from dialect.unbindable import refused, refused_node
 from dialect.scope import CommonName, Scope
 
 _SET_KINDS: Final[Mapping[type[exp.Expr], SetKind]] = {

@@ -20,7 +20,7 @@ from dialect.bound_expression import (
     Quantifier,
     ScalarSubquery,
 )
-from dialect.refusals import refused
+from dialect.unbindable import refused
 
 Apply = Callable[[Binder, str, Iterable[Expression]], Operator]
 

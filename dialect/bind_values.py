@@ -43,7 +43,7 @@ from dialect.bound_expression import (
 )
 from dialect.coerce import as_common_type, cast, coerced, computed_type
 from dialect.collation import derive
-from dialect.refusals import refused, refused_node
+from dialect.unbindable import refused, refused_node
 from dialect.type_names import read_type
 
 _INT4_LIMIT: Final = 2**31

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import sqlglot
 from pglast.parser import ParseError as PostgresParseError
 from pglast.parser import parse_sql_json
-from sqlglot import TokenType, exp
-from sqlglot.dialects.postgres import Postgres
+from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.generators.postgres import PostgresGenerator
-from sqlglot.parsers.postgres import PostgresParser
 
 from catalog.errors import FeatureNotSupported
+from dialect.canonical import Canonical
 
 Tree: TypeAlias = Any
 """A piece of a parse tree as JSON: mappings, lists, numbers and strings."""
 
-_SPECIAL_SYNTAX: Final = ("EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
-_JSON_OPERATORS: Final = {
+_OPERATORS: Final = {
     TokenType.ARROW: (exp.JSONExtract, "->"),
     TokenType.DARROW: (exp.JSONExtractScalar, "->>"),
     TokenType.HASH_ARROW: (exp.JSONBExtract, "#>"),
@@ -48,46 +45,6 @@ _FRAME_SAYS_BETWEEN: Final = 0x10
 _SPELLINGS: Final = frozenset(("funcformat", "row_format"))
 
 
-class Canonical(Postgres):
-    """sqlglot's PostgreSQL with function calls left as written: which one is meant is for the binder."""
-
-    INDEX_OFFSET = 0
-
-    class Parser(PostgresParser):
-        """Knows no function by name, only the syntax that some have of their own."""
-
-        FUNCTIONS: ClassVar = {}
-        FUNCTION_PARSERS: ClassVar = {name: PostgresParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX}
-        UNARY_PARSERS: ClassVar = {
-            **PostgresParser.UNARY_PARSERS,
-            **{
-                token: lambda self, kind=kind: self.expression(kind(this=self._parse_unary()))
-                for token, (kind, _) in _PREFIXES.items()
-            },
-        }
-        JSON_OPERATORS: ClassVar = {
-            token: lambda self, left, right, kind=kind: self.expression(kind(this=left, expression=right))
-            for token, (kind, _) in _JSON_OPERATORS.items()
-        }
-
-    class Generator(PostgresGenerator):
-        """Writes operators as operators."""
-
-        TRANSFORMS: ClassVar = {
-            **PostgresGenerator.TRANSFORMS,
-            exp.Pow: lambda self, node: self.binary(node, "^"),
-            **{
-                kind: lambda self, node, symbol=symbol: self.binary(node, symbol)
-                for kind, symbol in _JSON_OPERATORS.values()
-            },
-            **{
-                kind: lambda self, node, symbol=symbol: f"({symbol} ({self.sql(node, 'this')}))"
-                for kind, symbol in _PREFIXES.values()
-            },
-            **{kind: lambda _, __, text=text: text for kind, text in _SQL_VALUES.items()},
-        }
-
-
 def read_query(text: str) -> exp.Expr:
     """The tree of a canonical text; refused where sqlglot reads another query than PostgreSQL does."""
     theirs = _postgres_tree(text)
@@ -96,15 +53,17 @@ def read_query(text: str) -> exp.Expr:
     except (ParseError, TokenError) as error:
         raise FeatureNotSupported("cannot read the canonical text of the query", detail=str(error)) from error
     if not isinstance(tree, exp.Query | exp.Values):
-        raise FeatureNotSupported("only a SELECT can be kept as a standing query")
+        raise FeatureNotSupported("only a SELECT can be maintained")
     written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False, identify=True)
     try:
         ours = _postgres_tree(written)
     except FeatureNotSupported as error:
-        raise FeatureNotSupported("part of the query cannot be read reliably", detail=error.detail) from error
+        raise FeatureNotSupported(
+            "cannot be sure to read the query as PostgreSQL does", detail=error.detail
+        ) from error
     if theirs != ours:
         raise FeatureNotSupported(
-            "part of the query cannot be read reliably", detail=first_difference(theirs, ours)
+            "cannot be sure to read the query as PostgreSQL does", detail=first_difference(theirs, ours)
         )
     return tree
 

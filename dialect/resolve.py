@@ -21,7 +21,7 @@ from catalog.types import (
     UNKNOWN,
 )
 from dialect.bound_expression import CastMethod
-from dialect.refusals import refused
+from dialect.unbindable import refused
 
 Oids: TypeAlias = tuple[int, ...]
 

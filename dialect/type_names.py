@@ -39,7 +39,7 @@ from catalog.types import (
     SqlType,
 )
 from dialect.binder import folded
-from dialect.refusals import refused, refused_node
+from dialect.unbindable import refused, refused_node
 
 _OIDS: Final[Mapping[object, int]] = {
     DType.BIGINT: INT8,

@@ -1,4 +1,4 @@
-"""What cannot be bound, by name, and the way out where there is one."""
+"""What the binder has no rule for, by name, and the way out where there is one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
 
 def refused(what: str, hint: str | None = None) -> FeatureNotSupported:
     """The error for a piece of a query that no rule covers."""
-    return FeatureNotSupported(f"a standing query cannot contain {what}", hint=hint)
+    return FeatureNotSupported(f"cannot maintain a query with {what}", hint=hint)
 
 
 def refused_node(node: exp.Expr) -> FeatureNotSupported:
