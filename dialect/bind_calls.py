@@ -27,8 +27,8 @@ from dialect.bound_expression import (
 from dialect.bound_walk import lowest_level
 from dialect.coerce import coerced, computed_type
 from dialect.collation import derive
-from dialect.unbindable import refused, refused_node
 from dialect.resolve import Meaning, find_function
+from dialect.unbindable import refused, refused_node
 
 _KEYWORDS: Final[Mapping[str, Callable[[Binder, tuple[Expression, ...]], Expression]]] = {
     "coalesce": coalesce,

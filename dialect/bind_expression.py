@@ -13,8 +13,8 @@ from dialect import bind_calls, bind_operators, bind_subqueries, bind_values
 from dialect.binder import Rule
 from dialect.bound import Query
 from dialect.bound_expression import Expression
-from dialect.unbindable import refused_node
 from dialect.scope import Scope
+from dialect.unbindable import refused_node
 
 _RULES: Final[Mapping[type[exp.Expr], Rule]] = {
     **bind_calls.RULES,

@@ -26,8 +26,8 @@ from dialect.bound import (
 )
 from dialect.bound_expression import And, Coalesce, Expression
 from dialect.coerce import as_common_type, cast
-from dialect.unbindable import refused, refused_node
 from dialect.scope import Scope, Source
+from dialect.unbindable import refused, refused_node
 
 _KINDS: Final = {"LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 _TABLE_EXTRAS: Final = ("sample", "only", "ordinality", "pivots", "version", "hints", "partition", "catalog")

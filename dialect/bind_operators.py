@@ -30,8 +30,8 @@ from dialect.bound_expression import (
 )
 from dialect.coerce import coerced, computed_type
 from dialect.collation import derive
-from dialect.unbindable import refused, refused_node
 from dialect.resolve import find_operator
+from dialect.unbindable import refused, refused_node
 
 _SYMBOLS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Add: "+",

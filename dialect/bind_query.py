@@ -30,8 +30,8 @@ from dialect.bound import (
 from dialect.bound_expression import Column, Expression, Output, SortKey
 from dialect.bound_walk import has_aggregate
 from dialect.coerce import as_common_type, coerced
-from dialect.unbindable import refused, refused_node
 from dialect.scope import CommonName, Scope
+from dialect.unbindable import refused, refused_node
 
 _SET_KINDS: Final[Mapping[type[exp.Expr], SetKind]] = {
     exp.Union: SetKind.UNION,

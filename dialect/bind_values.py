@@ -13,7 +13,6 @@ from catalog.types import (
     DATE,
     INT4,
     INT8,
-    INTERVAL,
     NAME,
     NO_TYPMOD,
     NUMERIC,
@@ -43,8 +42,8 @@ from dialect.bound_expression import (
 )
 from dialect.coerce import as_common_type, cast, coerced, computed_type
 from dialect.collation import derive
-from dialect.unbindable import refused, refused_node
 from dialect.type_names import read_type
+from dialect.unbindable import refused, refused_node
 
 _INT4_LIMIT: Final = 2**31
 _INT8_LIMIT: Final = 2**63
@@ -127,8 +126,7 @@ def _cast(binder: Binder, node: exp.Expr) -> Expression:
         return Array((), target)
     bound = binder.expression(argument)
     if isinstance(bound, Constant) and bound.type.oid == UNKNOWN:
-        typmod = target.typmod if target.oid == INTERVAL else NO_TYPMOD
-        bound = Constant(bound.text, replace(target, typmod=typmod))
+        bound = Constant(bound.text, replace(target, typmod=NO_TYPMOD))
     return cast(binder.signatures, bound, target)
 
 

@@ -11,7 +11,27 @@ from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 
 _SPECIAL_SYNTAX: Final = ("EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
-_JSON
+_JSON_OPERATORS: Final = {
+    TokenType.ARROW: (exp.JSONExtract, "->"),
+    TokenType.DARROW: (exp.JSONExtractScalar, "->>"),
+    TokenType.HASH_ARROW: (exp.JSONBExtract, "#>"),
+    TokenType.DHASH_ARROW: (exp.JSONBExtractScalar, "#>>"),
+    TokenType.PLACEHOLDER: (exp.JSONBContainsTopKey, "?"),
+}
+_PREFIXES: Final = {
+    TokenType.PARAMETER: (exp.Abs, "@"),
+    TokenType.PIPE_SLASH: (exp.Sqrt, "|/"),
+    TokenType.DPIPE_SLASH: (exp.Cbrt, "||/"),
+}
+_SQL_VALUES: Final = {
+    exp.CurrentCatalog: "CURRENT_CATALOG",
+    exp.CurrentRole: "CURRENT_ROLE",
+    exp.CurrentSchema: "CURRENT_SCHEMA",
+    exp.CurrentTime: "CURRENT_TIME",
+    exp.CurrentUser: "CURRENT_USER",
+    exp.Localtime: "LOCALTIME",
+    exp.SessionUser: "SESSION_USER",
+}
 
 
 def _read_prefix(kind: type[exp.Expr]) -> Callable[[Any], exp.Expr]:

@@ -17,27 +17,6 @@ from dialect.canonical import Canonical
 Tree: TypeAlias = Any
 """A piece of a parse tree as JSON: mappings, lists, numbers and strings."""
 
-_OPERATORS: Final = {
-    TokenType.ARROW: (exp.JSONExtract, "->"),
-    TokenType.DARROW: (exp.JSONExtractScalar, "->>"),
-    TokenType.HASH_ARROW: (exp.JSONBExtract, "#>"),
-    TokenType.DHASH_ARROW: (exp.JSONBExtractScalar, "#>>"),
-    TokenType.PLACEHOLDER: (exp.JSONBContainsTopKey, "?"),
-}
-_PREFIXES: Final = {
-    TokenType.PARAMETER: (exp.Abs, "@"),
-    TokenType.PIPE_SLASH: (exp.Sqrt, "|/"),
-    TokenType.DPIPE_SLASH: (exp.Cbrt, "||/"),
-}
-_SQL_VALUES: Final = {
-    exp.CurrentCatalog: "CURRENT_CATALOG",
-    exp.CurrentRole: "CURRENT_ROLE",
-    exp.CurrentSchema: "CURRENT_SCHEMA",
-    exp.CurrentTime: "CURRENT_TIME",
-    exp.CurrentUser: "CURRENT_USER",
-    exp.Localtime: "LOCALTIME",
-    exp.SessionUser: "SESSION_USER",
-}
 _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Cast, exp.AtTimeZone, exp.Between, exp.In)
 _BRACKETS: Final = (exp.Dot, exp.Paren, exp.Kwarg)
 _PLACES: Final = frozenset(("location", "stmt_location", "stmt_len", "list_start", "list_end"))
