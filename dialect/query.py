@@ -19,6 +19,10 @@ Tree: TypeAlias = Any
 
 _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Cast, exp.AtTimeZone, exp.Between, exp.In)
 _BRACKETS: Final = (exp.Dot, exp.Paren, exp.Kwarg)
+_UNREADABLE: Final = "cannot read the canonical text of the query"
+_UNSURE: Final = "cannot be sure to read the query as PostgreSQL does"
+_CONTEXT: Final = 40
+"""Characters shown on either side of a place in a text."""
 _PLACES: Final = frozenset(("location", "stmt_location", "stmt_len", "list_start", "list_end"))
 _FRAME_SAYS_BETWEEN: Final = 0x10
 _SPELLINGS: Final = frozenset(("funcformat", "row_format"))
@@ -27,23 +31,27 @@ _SPELLINGS: Final = frozenset(("funcformat", "row_format"))
 def read_query(text: str) -> exp.Expr:
     """The tree of a canonical text; refused where sqlglot reads another query than PostgreSQL does."""
     theirs = _postgres_tree(text)
-    try:
-        tree = sqlglot.parse_one(text, read=Canonical)
-    except (ParseError, TokenError) as error:
-        raise FeatureNotSupported("cannot read the canonical text of the query", detail=str(error)) from error
-    if not isinstance(tree, exp.Query | exp.Values):
-        raise FeatureNotSupported("only a SELECT can be maintained")
+    tree = _sqlglot_tree(text)
     written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False, identify=True)
     try:
         ours = _postgres_tree(written)
     except FeatureNotSupported as error:
-        raise FeatureNotSupported(
-            "cannot be sure to read the query as PostgreSQL does", detail=error.detail
-        ) from error
+        raise FeatureNotSupported(_UNSURE, detail=error.detail) from error
     if theirs != ours:
-        raise FeatureNotSupported(
-            "cannot be sure to read the query as PostgreSQL does", detail=first_difference(theirs, ours)
-        )
+        raise FeatureNotSupported(_UNSURE, detail=first_difference(theirs, ours))
+    return tree
+
+
+def _sqlglot_tree(text: str) -> exp.Expr:
+    try:
+        tree = sqlglot.parse_one(text, read=Canonical)
+    except ParseError as error:
+        detail = "; ".join(f"{each['description']}: {each['highlight']}" for each in error.errors)
+        raise FeatureNotSupported(_UNREADABLE, detail=detail) from error
+    except TokenError as error:
+        raise FeatureNotSupported(_UNREADABLE, detail=str(error)) from error
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise FeatureNotSupported("only a SELECT can be maintained")
     return tree
 
 
@@ -70,7 +78,10 @@ def _postgres_tree(text: str) -> Tree:
     try:
         statements = json.loads(parse_sql_json(text))["stmts"]
     except PostgresParseError as error:
-        raise FeatureNotSupported("cannot read the canonical text of the query", detail=str(error)) from error
+        message, place = error.args
+        start = max(len(text) if place is None else place, _CONTEXT) - _CONTEXT
+        piece = text[start : start + 2 * _CONTEXT]
+        raise FeatureNotSupported(_UNREADABLE, detail=f"{message}: … {piece} …") from error
     return plain(statements)
 
 
