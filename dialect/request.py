@@ -32,6 +32,9 @@ from dialect.statements import (
 
 Request: TypeAlias = dict[str, Any]
 
+SHOWN: Final = ("schema", "name", "owner", "status", "detail", "trigger", "goal", "position")
+"""Columns of SHOW STANDING QUERIES: those of the view `gavial.shown`."""
+
 _BLOCK: Final = "$gavial$"
 
 
@@ -51,9 +54,9 @@ def call_for(statement: Statement) -> str:
         case VerifyStandingQuery(name=name):
             return perform("VERIFY STANDING QUERY", {"kind": "run"} | named(name))
         case ShowVersion():
-            return "TABLE gavial.about"
+            return tagged("gavial.installation", ('version AS "gavial.version"',), "SHOW")
         case ShowStandingQueries(name=name):
-            return "TABLE gavial.shown" if name is None else show_call(name)
+            return tagged("gavial.shown", SHOWN, "SHOW") if name is None else show_call(name)
         case ExplainStandingQuery():
             return explain_call(statement)
         case CommentOnStandingQuery(name=name, text=text):
@@ -124,7 +127,7 @@ def change_request(change: Alteration) -> Request:
 def show_call(name: Name) -> str:
     """SHOW of one standing query: its properties, a row each."""
     target = f"pg_catalog.to_regclass({literal(quoted_name(name))})"
-    return tagged(f"gavial.show({target}, {as_json(named(name))})", "property, value", "SHOW")
+    return tagged(f"gavial.show({target}, {as_json(named(name))})", ("property", "value"), "SHOW")
 
 
 def explain_call(explain: ExplainStandingQuery) -> str:
@@ -139,13 +142,14 @@ def explain_call(explain: ExplainStandingQuery) -> str:
     request |= {"format": explain.format, "options": sorted(explain.options)}
     column_type = "::json" if explain.format == "JSON" else ""
     call = f"gavial.explain({as_json(request)}) AS line"
-    return tagged(call, f'line{column_type} AS "QUERY PLAN"', "EXPLAIN")
+    return tagged(call, (f'line{column_type} AS "QUERY PLAN"',), "EXPLAIN")
 
 
-def tagged(call: str, columns: str, tag: str) -> str:
-    """Rows of a function; behind them, as the last act, the command tag."""
-    nothing = ", ".join("NULL" for _ in columns.split(","))
-    return f"SELECT {columns} FROM {call} UNION ALL SELECT {nothing} FROM gavial.tag({literal(tag)})"
+def tagged(source: str, columns: tuple[str, ...], tag: str) -> str:
+    """Rows of a relation; behind them, as the last act, the command tag."""
+    nothing = ", ".join("NULL" for _ in columns)
+    last = f"SELECT {nothing} FROM gavial.tag({literal(tag)})"
+    return f"SELECT {', '.join(columns)} FROM {source} UNION ALL {last}"
 
 
 def named(name: Name) -> Request:

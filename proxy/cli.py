@@ -199,6 +199,6 @@ def main() -> None:
     try:
         gavial(prog_name="gavial")
     except Error as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        click.echo(f"gavial: {error.message}{hint}", err=True)
+        more = " ".join(filter(None, (error.detail, error.hint)))
+        click.echo(f"gavial: {error.message}{f' ({more})' if more else ''}", err=True)
         sys.exit(1)

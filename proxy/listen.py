@@ -12,6 +12,8 @@ from catalog.errors import ConfigurationError
 
 _BACKLOG: Final = 1024
 _LONGEST_PATH: Final = 107
+_SOCKET_MODE: Final = 0o777
+"""As PostgreSQL's: who may log in is decided by password, and who may come near by the directory."""
 
 
 def listen_tcp(host: str, port: int) -> list[socket.socket]:
@@ -64,6 +66,7 @@ def listen_unix(directory: Path, port: int) -> socket.socket:
         if os.path.lexists(path) and stat.S_ISSOCK(os.lstat(path).st_mode) and not _answers(path):
             os.unlink(path)
         listener.bind(path)
+        os.chmod(path, _SOCKET_MODE)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()

@@ -7,6 +7,7 @@ import fcntl
 import logging
 import os
 import resource
+import shlex
 import signal
 import socket
 import sys
@@ -151,7 +152,7 @@ def _announce(service: Service, port: int, upstream: Upstream) -> None:
     behind = "embedded PostgreSQL" if upstream.embedded else f"{upstream.host}:{upstream.port}"
     sys.stdout.write(
         f"gavial: ready on {service.host}:{port} in front of {behind}, {service.workers} processes; "
-        f'connect: psql "$(gavial url --data {service.data})"\n'
+        f'connect: psql "$(gavial url --data {shlex.quote(str(service.data))})"\n'
     )
     sys.stdout.flush()
 

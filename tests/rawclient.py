@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import secrets
 import socket
+import ssl
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,11 +18,12 @@ from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.clientmessages import Query
+from tests.clientmessages import Query, SSLRequest
 from tests.servers import wait_until
 
 SECONDS = 60.0  # against hanging only
 PROTOCOL_3_0 = 196608
+PROTOCOL_3_2 = 196610
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,20 @@ class Address:
     user: str
     password: str
     database: str
+    tls: bool = False
 
     @classmethod
     def of(cls, dsn: str) -> Self:
         """The address that a connection string names."""
         found = {key: str(value) for key, value in conninfo_to_dict(dsn).items()}
         return cls(found["host"], int(found["port"]), found["user"], found["password"], found["dbname"])
+
+    def connect(self) -> RawClient:
+        """A connection, encrypted if it is to be."""
+        client = RawClient(self.host, self.port)
+        if self.tls:
+            client.encrypt()
+        return client
 
 
 class RawClient:
@@ -65,19 +75,25 @@ class RawClient:
     ) -> None:
         self.close()
 
-    @classmethod
-    def session(cls, address: Address, version: int = PROTOCOL_3_0, **parameters: str) -> Self:
+    @staticmethod
+    def session(address: Address, version: int = PROTOCOL_3_0, **parameters: str) -> RawClient:
         """A connection that has logged in and is idle."""
-        client = cls(address.host, address.port)
+        client = address.connect()
         greeting = client.login(address, version, **parameters)
         assert greeting and greeting[-1].kind == "Z", greeting
         return client
+
+    def encrypt(self) -> None:
+        """Ask for TLS, and trust whoever agrees."""
+        self.send(SSLRequest())
+        assert self.take(1) == b"S"
+        self.socket = anonymous_tls().wrap_socket(self.socket)
 
     def send(self, data: bytes) -> None:
         """Send all of it; a peer that has gone away shows when reading."""
         try:
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
             return
 
     def end(self) -> None:
@@ -168,7 +184,7 @@ def sessions(address: Address, count: int) -> Iterator[list[RawClient]]:
         clients: list[RawClient] = []
 
         def one_more() -> bool:
-            client = stack.enter_context(RawClient(address.host, address.port))
+            client = stack.enter_context(address.connect())
             let_in = client.login(address)[-1:] and client.works()
             clients.extend([client] if let_in else [])
             return len(clients) == count
@@ -213,6 +229,15 @@ class Scram:
 def salted_password(password: str, salt: bytes, iterations: int) -> bytes:
     """The slow part of SCRAM, the same for every login of one role."""
     return hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+
+
+def anonymous_tls(*protocols: str) -> ssl.SSLContext:
+    """Encryption without any check of who is there, naming application protocols."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(protocols)
+    return context
 
 
 def startup(version: int = PROTOCOL_3_0, **parameters: str) -> bytes:

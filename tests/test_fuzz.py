@@ -16,6 +16,7 @@ from tests.servers import Gavial, Server
 pytestmark = pytest.mark.service
 
 SECONDS = 30.0  # for each version of PostgreSQL
+MOST_FOUND = 3
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,8 @@ def test_new_ones(both: str, request: pytest.FixtureRequest) -> None:
     """New cases make none either; the seed tells which they were."""
     pair: Pair = request.getfixturevalue(both)
     first = secrets.randbelow(1 << 32)
-    assert list(hunt(pair, itertools.count(first), SECONDS)) == [], f"first seed {first}"
+    found = itertools.islice(hunt(pair, itertools.count(first), SECONDS), MOST_FOUND)
+    assert list(found) == [], f"first seed {first}"
 
 
 def test_cases_are_the_same_each_time() -> None:

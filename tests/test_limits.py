@@ -11,7 +11,7 @@ import pytest
 
 from tests.clientmessages import CancelRequest, CopyData, CopyDone, Query, Startup
 from tests.processes import open_files, proxies, resident_bytes
-from tests.rawclient import Address, Message, RawClient, sessions, startup
+from tests.rawclient import PROTOCOL_3_0, PROTOCOL_3_2, Address, Message, RawClient, sessions, startup
 from tests.servers import Gavial, Server, gavial, postgres
 
 pytestmark = pytest.mark.service
@@ -61,11 +61,12 @@ def test_the_limit_is_shared_by_all_processes(narrow: Gavial) -> None:
         assert abs(held[0] - held[1]) <= 4, held
 
 
-def test_cancelling_needs_no_room(narrow: Gavial) -> None:
-    """G26: who may be many statements deep in trouble can still end one."""
+@pytest.mark.parametrize("version", [PROTOCOL_3_0, PROTOCOL_3_2])
+def test_cancelling_needs_no_room(narrow: Gavial, version: int) -> None:
+    """G26: where nobody is let in any more, a statement can still be ended, by a key of any length."""
     address = Address.of(narrow.dsn())
     with sessions(address, MOST - 1), RawClient(address.host, address.port) as client:
-        greeting = client.login(address)
+        greeting = client.login(address, version)
         key = next(message.body for message in greeting if message.kind == "K")
         client.send(Query("create temp table t (a int); copy t from stdin"))
         client.until("G")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.clientmessages import for_postgres
+from tests.clientmessages import Bind, Execute, Message, Parse, Query, Sync, for_postgres
 from tests.rawclient import Address, RawClient
-from tests.servers import Gavial, Server
+from tests.servers import Gavial, Server, gavial
 from tests.wirescript import Script, Send, bytewise, cut_at, play, whole
 
 pytestmark = pytest.mark.service
@@ -19,14 +20,16 @@ pytestmark = pytest.mark.service
 FOLDER = Path(__file__).parent / "wire"
 RECORDING = "REWRITE" in os.environ
 MAJORS = (15, 18)
-LONGEST_CUT = 300
+LONG = 1000
+NEAR = 20
 
 VERSION = re.compile(r'(?<=DataRow )"\d+\.\d+[^"]*"')
 
 
-def scripts(folder: Path) -> pytest.MarkDecorator:
-    """One test for each script of a folder."""
-    return pytest.mark.parametrize("path", sorted(folder.glob("*.pt")), ids=lambda path: path.stem)
+def scripts(folder: Path, chosen: Callable[[Script], bool] = bool) -> pytest.MarkDecorator:
+    """One test for each script of a folder, or for those chosen."""
+    paths = [path for path in sorted(folder.glob("*.pt")) if chosen(Script.read(path))]
+    return pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +74,10 @@ def test_proxied_bytewise(path: Path, major: int, proxied: dict[str, Address]) -
 
 
 def cuts(script: Script) -> Iterator[int]:
-    """Every boundary between two bytes of a block; of a long one those at its ends."""
-    longest = max(block.size for block in script.blocks)
-    yield from range(1, min(longest, LONGEST_CUT))
-    yield from range(max(LONGEST_CUT, longest - 20), longest)
+    """Every boundary between two bytes of a block; of a long one those near its ends."""
+    sizes = [block.size for block in script.blocks]
+    yield from range(1, max((size for size in sizes if size <= LONG), default=NEAR))
+    yield from range(-NEAR, 0) if max(sizes) > LONG else ()
 
 
 @scripts(FOLDER)
@@ -84,6 +87,24 @@ def test_proxied_in_two_segments(path: Path, proxied: dict[str, Address]) -> Non
     for offset in cuts(script):
         answers = play(script, proxied["gavial18"], cut_at(offset))
         assert answers == script.answers("postgres18"), f"cut after {offset} bytes"
+
+
+@pytest.fixture(scope="session")
+def encrypted(postgres18: Server) -> Iterator[Address]:
+    with gavial("--tls-self-signed", upstream=postgres18) as running:
+        yield replace(Address.of(running.dsn()), tls=True)
+
+
+def on_any_connection(script: Script) -> bool:
+    """Whether a script neither begins connections of its own nor ends its half of one."""
+    return not any("connect" in block.command or "EndOfStream()" in block.messages for block in script.blocks)
+
+
+@scripts(FOLDER, on_any_connection)
+def test_proxied_with_tls(path: Path, encrypted: Address) -> None:
+    """Nor when the client's connection is encrypted."""
+    script = Script.read(path)
+    assert play(script, encrypted) == script.answers("postgres18")
 
 
 @scripts(FOLDER / "different")
@@ -128,3 +149,23 @@ def test_ours_in_two_segments(path: Path, proxied: dict[str, Address]) -> None:
     for offset in cuts(script):
         answers = as_ours(play(script, proxied["gavial18"], cut_at(offset)))
         assert answers == script.answers("postgres18"), f"cut after {offset} bytes"
+
+
+def test_images_of_messages_are_data(proxied: dict[str, Address]) -> None:
+    """What looks like a statement or answer of ours inside a value stays as it is, wherever it lies (G21)."""
+    with RawClient.session(proxied["gavial18"]) as client:
+        client.send(Query("show gavial.version; select current_setting('gavial.nonce')"))
+        nonce = [message.body[6:] for message in client.until("Z") if message.kind == "D"][1]
+        images = (
+            Query("show gavial.version"),
+            Parse("", "show gavial.version"),
+            Message("N", b"SNOTICE\0CGV001\0M" + nonce + b"\0DFORGED\0\0") + Message("C", "SELECT 1\0"),
+            Message("Z", "E"),
+        )
+        values = [b"x" * shift + image for shift in range(16) for image in images]
+        runs = (Bind("", "", value, formats=(1,), results=(1,)) + Execute() for value in values)
+        client.send(Parse("", "select $1::bytea") + b"".join(runs) + Sync())
+        answers = client.until("Z")
+    assert [message.body[6:] for message in answers if message.kind == "D"] == values
+    assert {message.body for message in answers if message.kind == "C"} == {b"SELECT 1\0"}
+    assert answers[-1].body == b"I"

@@ -99,11 +99,11 @@ def whole(client: RawClient, data: bytes) -> None:
 
 
 def cut_at(offset: int) -> Send:
-    """Send in two segments."""
+    """Send in two segments; a negative offset counts from the end."""
 
     def send(client: RawClient, data: bytes) -> None:
         client.send(data[:offset])
-        if offset < len(data):
+        if data[offset:]:
             time.sleep(PAUSE_SECONDS)
             client.send(data[offset:])
 
@@ -180,7 +180,7 @@ class Player:
     def _renew(self) -> None:
         left = self.farewell()
         assert not left, left
-        self._connection = RawClient(self._address.host, self._address.port)
+        self._connection = self._address.connect()
 
     def _login(self, settings: Iterable[str]) -> list[str]:
         self._renew()

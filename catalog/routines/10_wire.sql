@@ -14,11 +14,6 @@ $body$;
 COMMENT ON FUNCTION gavial.tag(text) IS
     'returns no row and tells the proxy the command tag of the statement that ends here';
 
-CREATE OR REPLACE VIEW gavial.about ("gavial.version") AS
-    SELECT version FROM gavial.installation UNION ALL SELECT * FROM gavial.tag('SHOW');
-COMMENT ON VIEW gavial.about IS 'answer of SHOW gavial.version';
-COMMENT ON COLUMN gavial.about."gavial.version" IS 'version of Gavial that installed this schema';
-
 CREATE OR REPLACE FUNCTION gavial.refuse(
     sqlstate text, message text, detail text = NULL, hint text = NULL, place int = NULL
 ) RETURNS void

@@ -63,10 +63,9 @@ COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing t
 COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal';
 
 CREATE OR REPLACE VIEW gavial.shown AS
-    (SELECT schema_name AS schema, name, owner, status, status_detail AS detail,
+    SELECT schema_name AS schema, name, owner, status, status_detail AS detail,
             coalesce(options ->> 'TRIGGER', 'on demand') AS trigger, goal, position
-     FROM gavial.standing_queries ORDER BY 1, 2)
-    UNION ALL SELECT t, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM gavial.tag('SHOW') t;
+     FROM gavial.standing_queries ORDER BY 1, 2;
 COMMENT ON VIEW gavial.shown IS 'answer of SHOW STANDING QUERIES';
 COMMENT ON COLUMN gavial.shown.schema IS 'schema of the query';
 COMMENT ON COLUMN gavial.shown.name IS 'name of the query';
@@ -78,5 +77,5 @@ COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for';
 COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its answer';
 
 GRANT USAGE ON SCHEMA gavial TO PUBLIC;
-GRANT SELECT ON gavial.about, gavial.shown, gavial.standing_queries, gavial.paths, gavial.subplans, gavial.states,
+GRANT SELECT ON gavial.installation, gavial.shown, gavial.standing_queries, gavial.paths, gavial.subplans, gavial.states,
     gavial.executions, gavial.triggers, gavial.sources TO PUBLIC;
