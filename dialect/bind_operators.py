@@ -28,6 +28,7 @@ from dialect.bound_expression import (
     RowComparison,
     Truth,
 )
+from dialect.canonical import Plus
 from dialect.coerce import coerced, computed_type
 from dialect.collation import derive
 from dialect.resolve import find_operator
@@ -71,6 +72,7 @@ _PREFIXES: Final[Mapping[type[exp.Expr], str]] = {
     exp.Cbrt: "||/",
     exp.Neg: "-",
     exp.Sqrt: "|/",
+    Plus: "+",
 }
 
 

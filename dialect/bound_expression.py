@@ -304,7 +304,10 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate of the query `level` levels up; count(*) has no arguments."""
+    """An aggregate of the query `level` levels up; count(*) has no arguments.
+
+    The columns in it count their levels from where it stands, as everywhere.
+    """
 
     oid: int
     name: str

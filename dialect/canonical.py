@@ -18,7 +18,14 @@ _JSON_OPERATORS: Final = {
     TokenType.DHASH_ARROW: (exp.JSONBExtractScalar, "#>>"),
     TokenType.PLACEHOLDER: (exp.JSONBContainsTopKey, "?"),
 }
+
+
+class Plus(exp.Unary):
+    """Prefix `+`, which sqlglot itself leaves out."""
+
+
 _PREFIXES: Final = {
+    TokenType.PLUS: (Plus, "+"),
     TokenType.PARAMETER: (exp.Abs, "@"),
     TokenType.PIPE_SLASH: (exp.Sqrt, "|/"),
     TokenType.DPIPE_SLASH: (exp.Cbrt, "||/"),

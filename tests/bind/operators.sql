@@ -17,7 +17,7 @@ SELECT whole IN (1, 2, 3) AS a, whole NOT IN (1, 2) AS b, label IN ('a', 'b') AS
 FROM things;
 SELECT row(whole, small) < row(1, 2) AS a, (whole, small) = (1, 2) AS b, (whole, label) >= (1, 'a') AS c, row(whole, 1) IS NULL AS d
 FROM things;
-SELECT @ whole AS y, |/ real8 AS z, whole & 1 AS a, whole | 2 AS b, whole # 3 AS c, ~ whole AS d, whole << 1 AS e, whole >> 1 AS f
+SELECT + whole AS x, @ whole AS y, |/ real8 AS z, whole & 1 AS a, whole | 2 AS b, whole # 3 AS c, ~ whole AS d, whole << 1 AS e, whole >> 1 AS f
 FROM things;
 SELECT day + 1 AS a, day - day AS b, day + interval '1 month' AS c, at + span AS d, atz - atz AS e, day + tod AS f, span * 2 AS g
 FROM things;
