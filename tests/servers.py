@@ -59,7 +59,8 @@ def url(*, host: str, port: int, user: str, password: str | None, dbname: str, *
     credentials = quote(user, safe="") + (f":{quote(password, safe='')}" if password is not None else "")
     if host.startswith("/"):
         parameters, host = {"host": host, "port": port, **parameters}, ""
-    authority = f"{credentials}@{host}" + (f":{port}" if host else "")
+    address = f"[{host}]" if ":" in host else host
+    authority = f"{credentials}@{address}" + (f":{port}" if host else "")
     query = urlencode({name: str(value) for name, value in parameters.items()}, quote_via=quote)
     return f"postgresql://{authority}/{quote(dbname, safe='')}" + (f"?{query}" if query else "")
 

@@ -88,7 +88,7 @@ AS $body$
     named AS MATERIALIZED (
         SELECT DISTINCT found.pair[1] AS what, found.pair[2]::bigint AS number
         FROM layers, regexp_matches(text,
-            ' :(funcid|opfuncid|aggfnoid|winfnoid|vartype|inputcollid|varcollid|varattno) (-?\d+)', 'g') AS found (pair)
+            ' :(funcid|opno|opfuncid|aggfnoid|winfnoid|vartype|inputcollid|varcollid|varattno) (-?\d+)', 'g') AS found (pair)
     ),
     functions AS (
         SELECT DISTINCT p.oid, p.proname::text, gavial.function_problem(p.oid) AS rule
@@ -122,6 +122,9 @@ AS $body$
     WHERE t.rule IS NOT NULL
     UNION ALL
     SELECT f.rule, 'function', f.proname FROM functions f WHERE f.rule IS NOT NULL
+    UNION ALL
+    SELECT 'user_function', 'function', o.oprname::text
+    FROM named JOIN pg_operator o ON o.oid = named.number WHERE what = 'opno' AND o.oid >= 16384
     UNION ALL
     SELECT 'session_function', 'value', (ARRAY['current_date', 'current_time', 'current_time', 'current_timestamp',
         'current_timestamp', 'localtime', 'localtime', 'localtimestamp', 'localtimestamp', 'current_role',
