@@ -75,3 +75,7 @@ class MalformedStatement(Error, sqlstate="42601"):
 
 class NotPrepared(Error, sqlstate="42501"):
     """The schema `gavial` is missing in a database, and the proxy may not make it."""
+
+
+class StatementTooComplex(Error, sqlstate="54001"):
+    """Nested more deeply than can be worked with."""

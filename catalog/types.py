@@ -1,0 +1,66 @@
+"""PostgreSQL's types as values, and the oids that are the same on every server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+BOOL: Final = 16
+BYTEA: Final = 17
+CHAR: Final = 18
+NAME: Final = 19
+INT8: Final = 20
+INT2: Final = 21
+INT4: Final = 23
+TEXT: Final = 25
+OID: Final = 26
+JSON: Final = 114
+FLOAT4: Final = 700
+FLOAT8: Final = 701
+UNKNOWN: Final = 705
+MONEY: Final = 790
+INET: Final = 869
+BPCHAR: Final = 1042
+VARCHAR: Final = 1043
+DATE: Final = 1082
+TIME: Final = 1083
+TIMESTAMP: Final = 1114
+TIMESTAMPTZ: Final = 1184
+INTERVAL: Final = 1186
+TIMETZ: Final = 1266
+NUMERIC: Final = 1700
+RECORD: Final = 2249
+ANY: Final = 2276
+ANYARRAY: Final = 2277
+ANYELEMENT: Final = 2283
+ANYNONARRAY: Final = 2776
+UUID: Final = 2950
+ANYENUM: Final = 3500
+JSONB: Final = 3802
+ANYRANGE: Final = 3831
+ANYMULTIRANGE: Final = 4537
+ANYCOMPATIBLE: Final = 5077
+ANYCOMPATIBLEARRAY: Final = 5078
+ANYCOMPATIBLENONARRAY: Final = 5079
+ANYCOMPATIBLERANGE: Final = 5080
+ANYCOMPATIBLEMULTIRANGE: Final = 4538
+
+NO_TYPMOD: Final = -1
+NO_COLLATION: Final = 0
+CONFLICTING: Final = -1
+DEFAULT_COLLATION: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """Type of a value: its oid, its modifier as PostgreSQL packs it, its collation.
+
+    CONFLICTING stands for a collation that the arguments do not agree on: an error as soon as one is needed.
+    """
+
+    oid: int
+    typmod: int = NO_TYPMOD
+    collation: int = NO_COLLATION
+
+
+BOOLEAN: Final = SqlType(BOOL)

@@ -1,0 +1,50 @@
+"""From PostgreSQL's canonical text of a view to a query in which every name and type is settled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from catalog.errors import FeatureNotSupported, StatementTooComplex
+from catalog.schema import Column, Tables
+from catalog.signatures import Signatures
+from dialect.bind_query import QueryBinder
+from dialect.bound import Query
+from dialect.query import read_query
+
+_FRAMES: Final = 6000
+"""Calls that may be open at once: some 300 operators inside each other, far from the end of the stack."""
+
+
+def bind(
+    canonical_text: str, tables: Tables, signatures: Signatures, view_columns: Sequence[Column]
+) -> Query:
+    """The bound query, whose columns are exactly the view's; refused where this cannot be said for sure."""
+    try:
+        with _room_for_depth():
+            query = QueryBinder(signatures, tables).query(read_query(canonical_text), None)
+    except RecursionError:
+        raise StatementTooComplex("the query is nested too deeply") from None
+    theirs = [(each.name, each.type) for each in view_columns]
+    ours = [(each.name, each.type) for each in query.columns]
+    if theirs != ours:
+        differing = next((pair for pair in zip(theirs, ours, strict=False) if pair[0] != pair[1]), None)
+        raise FeatureNotSupported(
+            "the query was not understood as PostgreSQL understands it",
+            detail=f"{len(theirs)} columns against {len(ours)}"
+            if differing is None
+            else f"PostgreSQL has {differing[0]}, we have {differing[1]}",
+        )
+    return query
+
+
+@contextmanager
+def _room_for_depth() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

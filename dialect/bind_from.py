@@ -1,0 +1,184 @@
+"""FROM: tables, subqueries and joins, and the names they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import exp
+
+from catalog.schema import TableName, Tables
+from catalog.signatures import Signatures
+from catalog.types import BOOLEAN
+from dialect.bind_expression import ExpressionBinder
+from dialect.bind_operators import apply_operator
+from dialect.binder import folded
+from dialect.bound import (
+    CommonTableScan,
+    Derived,
+    FromItem,
+    Join,
+    JoinKind,
+    OutputColumn,
+    Query,
+    Scan,
+)
+from dialect.bound_expression import And, Coalesce, Expression
+from dialect.coerce import as_common_type, cast
+from dialect.scope import Scope, Source
+from dialect.unbindable import refused, refused_node
+
+_KINDS: Final = {"LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
+_TABLE_EXTRAS: Final = ("sample", "only", "ordinality", "pivots", "version", "hints", "partition", "catalog")
+
+
+@dataclass
+class FromBinder:
+    """Binds FROM items one after the other; `scope` is what the query's expressions see in the end."""
+
+    signatures: Signatures
+    tables: Tables
+    scope: Scope
+    bind_query: Callable[[exp.Expr, Scope], Query]
+
+    def items(self, select: exp.Select) -> tuple[FromItem, ...]:
+        """All FROM items of a SELECT; they are crossed."""
+        clause = select.args.get("from_")
+        if clause is None:
+            return ()
+        nodes = [clause.this]
+        for join in select.args.get("joins") or ():
+            if any(value for part, value in join.args.items() if part != "this"):
+                raise refused("a join outside brackets")
+            nodes.append(join.this)
+        return tuple(self._item(node) for node in nodes)
+
+    def _item(self, node: exp.Expr) -> FromItem:
+        match node:
+            case exp.Subquery() if not isinstance(node.this, exp.Query) or isinstance(
+                node.this, exp.Subquery
+            ):
+                return self._joined(node)
+            case exp.Subquery():
+                return self._derived(node.this, node, lateral=False)
+            case exp.Values():
+                return self._derived(node, node, lateral=False)
+            case exp.Lateral() if isinstance(node.this, exp.Subquery) and not node.args.get("ordinality"):
+                return self._derived(node.this.this, node, lateral=True)
+            case exp.Table() if isinstance(node.this, exp.Identifier):
+                return self._table(node)
+            case exp.Table():
+                raise refused("a function in FROM")
+        raise refused_node(node)
+
+    def _joined(self, node: exp.Subquery) -> FromItem:
+        """`(a JOIN b ON ...)`: the first item carries the joins."""
+        inner = node.this
+        if node.args.get("alias") is not None:
+            raise refused("a join with an alias", "Give the aliases to the joined tables.")
+        left_first = len(self.scope.sources)
+        left = self._item(inner)
+        for join in inner.args.get("joins") or ():
+            left = self._join(left, left_first, join)
+        return left
+
+    def _join(self, left: FromItem, left_first: int, node: exp.Join) -> FromItem:
+        kind, method = str(node.args.get("kind") or ""), node.args.get("method")
+        side = str(node.args.get("side") or "")
+        if method or kind not in ("", "INNER", "OUTER", "CROSS"):
+            raise refused(f"a {method or kind} JOIN")
+        right_first = len(self.scope.sources)
+        right = self._item(node.this)
+        join_kind = _KINDS.get(side, JoinKind.INNER)
+        condition: Expression | None = None
+        if node.args.get("on") is not None:
+            condition = self._binder().expression(node.args["on"])
+        elif node.args.get("using"):
+            sides = (self.scope.sources[left_first:right_first], self.scope.sources[right_first:])
+            condition = self._using(join_kind, tuple(folded(each) for each in node.args["using"]), *sides)
+        return Join(join_kind, left, right, condition)
+
+    def _using(
+        self, kind: JoinKind, names: Sequence[str], left: tuple[Source, ...], right: tuple[Source, ...]
+    ) -> Expression:
+        """Equality of the columns of these names, which become one name each."""
+        equalities: list[Expression] = []
+        merged = dict(self.scope.merged)
+        binder = self._binder()
+        for name in names:
+            one = merged.get(name) or replace(self.scope, sources=left, merged={}).column(name, None, None)
+            other = replace(self.scope, sources=right, merged={}).column(name, None, None)
+            equalities.append(apply_operator(binder, "=", (one, other)))
+            merged[name] = self._merged(kind, one, other)
+        self.scope = replace(self.scope, merged=merged)
+        return equalities[0] if len(equalities) == 1 else And(tuple(equalities), BOOLEAN)
+
+    def _merged(self, kind: JoinKind, one: Expression, other: Expression) -> Expression:
+        """What an unqualified USING column means: of the two's common type, and never NULL without need."""
+        values, type_ = as_common_type(self.signatures, (one, other), "JOIN USING")
+        left, right = (cast(self.signatures, each, type_) for each in values)
+        match kind:
+            case JoinKind.FULL:
+                return Coalesce((left, right), type_)
+            case JoinKind.RIGHT:
+                return right
+            case JoinKind.INNER if left is not one and right is other:
+                return right
+        return left
+
+    def _table(self, node: exp.Table) -> FromItem:
+        for part in _TABLE_EXTRAS:
+            if node.args.get(part):
+                raise (
+                    refused_node(node.args[part])
+                    if part == "sample"
+                    else refused(f"a table with {part.upper()}")
+                )
+        name, schema = folded(node.this), node.args.get("db")
+        alias, names = _alias(node, name)
+        if schema is None:
+            found = self.scope.common_table(name)
+            if found is None:
+                raise refused(f"the system catalog {name}")
+            level, common = found
+            number = self._add(alias, None, columns := _renamed(common.columns, names))
+            return CommonTableScan(number, level, common.number, alias, columns)
+        table = self.tables.get(TableName(folded(schema), name))
+        if table is None:
+            raise refused(f'the relation "{folded(schema)}.{name}", which is not among the tables')
+        columns = _renamed(tuple(OutputColumn(each.name, each.type) for each in table.columns), names)
+        unaliased = node.args.get("alias") is None
+        number = self._add(alias, table.name.schema if unaliased else None, columns)
+        return Scan(number, table.name, alias, columns)
+
+    def _derived(self, query: exp.Expr, node: exp.Expr, *, lateral: bool) -> FromItem:
+        alias, names = _alias(node, "")
+        around = self.scope if lateral else replace(self.scope, sources=(), merged={})
+        bound = self.bind_query(query, around)
+        columns = _renamed(bound.columns, names)
+        return Derived(self._add(alias, None, columns), bound, lateral, alias, columns)
+
+    def _add(self, alias: str, schema: str | None, columns: tuple[OutputColumn, ...]) -> int:
+        number = len(self.scope.sources)
+        source = Source(number, alias, schema, columns)
+        self.scope = replace(self.scope, sources=(*self.scope.sources, source))
+        return number
+
+    def _binder(self) -> ExpressionBinder:
+        return ExpressionBinder(self.signatures, self.scope, self.bind_query)
+
+
+def _alias(node: exp.Expr, name: str) -> tuple[str, tuple[str, ...]]:
+    alias = node.args.get("alias")
+    if alias is None:
+        return name, ()
+    return folded(alias.this), tuple(folded(each) for each in alias.args.get("columns") or ())
+
+
+def _renamed(columns: tuple[OutputColumn, ...], names: tuple[str, ...]) -> tuple[OutputColumn, ...]:
+    """The columns under an alias's names; further ones keep theirs."""
+    return tuple(
+        replace(column, name=names[number]) if number < len(names) else column
+        for number, column in enumerate(columns)
+    )

@@ -1,0 +1,76 @@
+"""Subqueries inside expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from catalog.types import BOOLEAN, SqlType
+from dialect.binder import Binder, Rule
+from dialect.bound import Query
+from dialect.bound_expression import (
+    ArraySubquery,
+    Element,
+    Exists,
+    Expression,
+    Operator,
+    QuantifiedSubquery,
+    Quantifier,
+    ScalarSubquery,
+)
+from dialect.unbindable import refused
+
+Apply = Callable[[Binder, str, Iterable[Expression]], Operator]
+
+
+def quantified(
+    binder: Binder,
+    name: str,
+    quantifier: Quantifier,
+    operands: tuple[Expression, ...],
+    node: exp.Expr,
+    apply: Apply,
+) -> Expression:
+    """`operands op ANY (query)`: each operand against the column in its place."""
+    query = binder.query(node)
+    if len(query.columns) != len(operands) or (len(operands) > 1 and name != "="):
+        raise refused(f"a comparison of rows by {name} with a subquery")
+    comparisons = tuple(
+        apply(binder, name, (operand, Element(number, column.type)))
+        for number, (operand, column) in enumerate(zip(operands, query.columns, strict=True))
+    )
+    return QuantifiedSubquery(quantifier, comparisons, query, BOOLEAN)
+
+
+def array_of(binder: Binder, node: exp.Expr) -> Expression:
+    """ARRAY(query)."""
+    query = binder.query(node)
+    type_ = _only(query)
+    array = binder.signatures.types[type_.oid].array
+    if not array:
+        raise refused("ARRAY of a subquery whose column has no array type")
+    return ArraySubquery(query, SqlType(array, type_.typmod, type_.collation))
+
+
+def _scalar(binder: Binder, node: exp.Expr) -> Expression:
+    query = binder.query(node)
+    return ScalarSubquery(query, _only(query))
+
+
+def _exists(binder: Binder, node: exp.Expr) -> Expression:
+    return Exists(binder.query(node.this), BOOLEAN)
+
+
+def _only(query: Query) -> SqlType:
+    if len(query.columns) != 1:
+        raise refused("a subquery of several columns as a value")
+    return query.columns[0].type
+
+
+RULES: Final[Mapping[type[exp.Expr], Rule]] = {
+    exp.Exists: _exists,
+    exp.Select: _scalar,
+    exp.Subquery: _scalar,
+}

@@ -1,0 +1,58 @@
+"""Casts: those that the text asks for, and those that PostgreSQL adds where values of several types meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from catalog.signatures import Signatures
+from catalog.types import NO_TYPMOD, UNKNOWN, SqlType
+from dialect.bound_expression import Cast, CastMethod, Constant, Expression
+from dialect.collation import result_collation
+from dialect.resolve import common_type, find_cast, find_length_function
+
+
+def computed_type(
+    signatures: Signatures, oid: int, arguments: Sequence[Expression], typmod: int = NO_TYPMOD
+) -> SqlType:
+    """The type of a value computed from these arguments: its collation is theirs, if it has one."""
+    return SqlType(oid, typmod, result_collation(arguments, signatures.types[oid].collation))
+
+
+def coerced(signatures: Signatures, expression: Expression, oid: int) -> Expression:
+    """The expression as this type, without a modifier where the type changes."""
+    if expression.type.oid == oid:
+        return expression
+    if isinstance(expression, Constant) and expression.type.oid == UNKNOWN:
+        return Constant(expression.text, SqlType(oid, NO_TYPMOD, signatures.types[oid].collation))
+    method, function = find_cast(signatures, expression.type.oid, oid)
+    return Cast(expression, method, function, computed_type(signatures, oid, (expression,)))
+
+
+def cast(signatures: Signatures, expression: Expression, target: SqlType) -> Expression:
+    """An explicit cast: first to the type, then to the modifier."""
+    result = coerced(signatures, expression, target.oid)
+    if result.type.typmod == target.typmod:
+        return result
+    if target.typmod == NO_TYPMOD:
+        method, function = CastMethod.RELABEL, 0
+    else:
+        method, function = (
+            CastMethod.LENGTH,
+            find_length_function(signatures, _scalar(signatures, target.oid)),
+        )
+    return Cast(result, method, function, computed_type(signatures, target.oid, (result,), target.typmod))
+
+
+def as_common_type(
+    signatures: Signatures, expressions: Sequence[Expression], where: str
+) -> tuple[tuple[Expression, ...], SqlType]:
+    """The expressions as one type, and that type: its modifier and collation are theirs where they agree."""
+    oid = common_type(signatures, [each.type.oid for each in expressions], where)
+    typmods = {each.type.typmod for each in expressions}
+    same = len(typmods) == 1 and all(each.type.oid == oid for each in expressions)
+    results = tuple(coerced(signatures, each, oid) for each in expressions)
+    return results, computed_type(signatures, oid, results, typmods.pop() if same else NO_TYPMOD)
+
+
+def _scalar(signatures: Signatures, oid: int) -> int:
+    return signatures.types[oid].element or oid

@@ -1,0 +1,88 @@
+"""What names mean at one place of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from catalog.errors import FeatureNotSupported
+from catalog.types import SqlType
+from dialect.bound import OutputColumn
+from dialect.bound_expression import Column, Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A FROM item's alias and columns; `table` and `schema` for one without an alias of its own."""
+
+    number: int
+    alias: str
+    schema: str | None
+    columns: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonName:
+    """A WITH query as names see it: its number among those of its level."""
+
+    number: int
+    columns: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One query's sources, WITH queries and merged USING columns, inside those of the queries around it."""
+
+    sources: tuple[Source, ...] = ()
+    common_tables: Mapping[str, CommonName] = field(default_factory=dict)
+    merged: Mapping[str, Expression] = field(default_factory=dict)
+    outer: Scope | None = None
+
+    def outward(self) -> Iterator[tuple[int, Scope]]:
+        """This scope and those around it, with their levels."""
+        scope: Scope | None = self
+        level = 0
+        while scope is not None:
+            yield level, scope
+            scope, level = scope.outer, level + 1
+
+    def column(self, name: str, table: str | None, schema: str | None) -> Expression:
+        """The column that a name means: the innermost query that has it."""
+        for level, scope in self.outward():
+            if table is None and name in scope.merged:
+                if level:
+                    raise FeatureNotSupported(f'the merged column "{name}" is used in a subquery')
+                return scope.merged[name]
+            found = scope._columns(level, name, table, schema)
+            if len(found) > 1:
+                raise FeatureNotSupported(f'column reference "{name}" is ambiguous')
+            if found:
+                return found[0]
+        raise FeatureNotSupported(
+            f'column "{_dotted(schema, table, name)}" is not in any source of the query'
+        )
+
+    def common_table(self, name: str) -> tuple[int, CommonName] | None:
+        """The WITH query of this name and its level, if there is one."""
+        for level, scope in self.outward():
+            if name in scope.common_tables:
+                return level, scope.common_tables[name]
+        return None
+
+    def _columns(self, level: int, name: str, table: str | None, schema: str | None) -> list[Column]:
+        return [
+            Column(level, source.number, number, name, column.type)
+            for source in self.sources
+            if (table is None or source.alias == table) and (schema is None or source.schema == schema)
+            for number, column in enumerate(source.columns)
+            if column.name == name
+        ]
+
+
+def _dotted(*parts: str | None) -> str:
+    return ".".join(part for part in parts if part is not None)
+
+
+def output_columns(names: tuple[str, ...], types: tuple[SqlType, ...]) -> tuple[OutputColumn, ...]:
+    """Columns of these names and types."""
+    return tuple(OutputColumn(name, type_) for name, type_ in zip(names, types, strict=True))

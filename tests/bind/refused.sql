@@ -1,0 +1,23 @@
+SELECT whole FROM things GROUP BY ROLLUP (whole);
+SELECT whole FROM things GROUP BY CUBE (whole, small);
+SELECT whole, grouping(whole) FROM things GROUP BY GROUPING SETS ((whole), ());
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY price) FROM things;
+SELECT generate_series(1, 3);
+SELECT * FROM generate_series(1, 3) g;
+SELECT unnest(ints) FROM things;
+WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r;
+SELECT id FROM things TABLESAMPLE bernoulli (10);
+SELECT id FROM ONLY things;
+SELECT id FROM things FOR UPDATE;
+SELECT id FROM things ORDER BY id FETCH FIRST 3 ROWS WITH TIES;
+SELECT relname FROM pg_class;
+SELECT t.*::text FROM things t;
+SELECT doc['a'] FROM things;
+SELECT ints[1:2] FROM things;
+SELECT (day, day) OVERLAPS (day, day) FROM things;
+SELECT make_interval(days => 3) FROM things;
+SELECT B'101';
+SELECT range_merge(int4range(1, 2), int4range(3, 4));
+SELECT bound.doubled(whole) FROM things;
+SELECT whole OPERATOR(bound.@+) 1 FROM things;
+SELECT j.id FROM (things t JOIN others o USING (id)) AS j
