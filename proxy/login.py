@@ -81,14 +81,17 @@ class Login:
 
     async def run(self, on_end: Callable[[Relay], None]) -> Relay | None:
         """Lead the client in."""
-        packet = await self._first_packet()
-        if packet is None:
+        asked = await self._first_packet()
+        if asked is None:
             return None
-        startup = parse_startup(*packet)
+        startup = parse_startup(*asked)
         if self._refusal is not None:
             raise self._refusal
         nonce = None if startup.replicating else secrets.token_hex(8)
-        server, upstream_tls, first = await self._reach_server(upstream_packet(startup, nonce))
+        packet = upstream_packet(startup, nonce)
+        if len(packet) > LONGEST_PACKET:
+            nonce, packet = None, upstream_packet(startup, None)
+        server, upstream_tls, first = await self._reach_server(packet)
         try:
             await self._authenticate(startup, server, upstream_tls, first)
         except BaseException:
