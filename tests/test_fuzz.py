@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ pytestmark = pytest.mark.service
 
 SECONDS = 30.0  # for each version of PostgreSQL
 MOST_FOUND = 3
+FIRST_SEED = 1
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +41,10 @@ def test_found_before(path: Path, pair15: Pair, pair18: Pair) -> None:
 
 @pytest.mark.parametrize("both", ["pair15", "pair18"])
 def test_new_ones(both: str, request: pytest.FixtureRequest) -> None:
-    """New cases make none either; the seed tells which they were."""
+    """New cases make none either; always the same ones here, others each time in `scripts/fuzz-wire`."""
     pair: Pair = request.getfixturevalue(both)
-    first = secrets.randbelow(1 << 32)
-    found = itertools.islice(hunt(pair, itertools.count(first), SECONDS), MOST_FOUND)
-    assert list(found) == [], f"first seed {first}"
+    found = itertools.islice(hunt(pair, itertools.count(FIRST_SEED), SECONDS), MOST_FOUND)
+    assert list(found) == []
 
 
 def test_cases_are_the_same_each_time() -> None:

@@ -42,7 +42,8 @@ AS $body$
     FROM gavial.queries q
     WHERE EXISTS (
         SELECT FROM pg_event_trigger_ddl_commands() c
-        WHERE c.command_tag NOT IN ('ALTER TABLE', 'CREATE TABLE')
+        WHERE c.command_tag NOT IN ('ALTER TABLE', 'CREATE TABLE', 'CREATE VIEW')
+           OR c.command_tag = 'CREATE VIEW' AND EXISTS (SELECT FROM gavial.layers(q.view) l WHERE l.layer = c.objid)
            OR c.objid = q.result
            OR EXISTS (SELECT FROM gavial.reads r WHERE r.query_id = q.id AND (r.relation = c.objid
                       OR r.relation IN (SELECT i.inhparent FROM pg_inherits i WHERE i.inhrelid = c.objid))))
@@ -92,6 +93,9 @@ BEGIN
         status_detail = 'the table of its answer no longer has the columns of the query, or its guard is off'
     WHERE q.id = ANY (touched) AND q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
+    SET status = 'error', status_sqlstate = '55000', status_detail = 'a view that it reads was replaced; RESUME takes the new one'
+    WHERE TG_TAG = 'CREATE VIEW' AND q.id = ANY (touched) AND q.status <> 'error';
+    UPDATE gavial.queries q
     SET status = 'suspended', status_sqlstate = '42501',
         status_detail = format('%s may no longer read %s', pg_get_userbyid(l.reader), l.relation::regclass)
     FROM gavial.queries o CROSS JOIN LATERAL gavial.unreadable(o.view) l
@@ -104,5 +108,5 @@ DROP EVENT TRIGGER IF EXISTS gavial_drop;
 CREATE EVENT TRIGGER gavial_drop ON sql_drop EXECUTE FUNCTION gavial.on_drop();
 DROP EVENT TRIGGER IF EXISTS gavial_change;
 CREATE EVENT TRIGGER gavial_change ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'REVOKE', 'CREATE POLICY', 'ALTER POLICY', 'CREATE TABLE')
+    WHEN TAG IN ('ALTER TABLE', 'CREATE VIEW', 'REVOKE', 'CREATE POLICY', 'ALTER POLICY', 'CREATE TABLE')
     EXECUTE FUNCTION gavial.on_change();
