@@ -88,7 +88,7 @@ AS $body$
     named AS MATERIALIZED (
         SELECT DISTINCT found.pair[1] AS what, found.pair[2]::bigint AS number
         FROM layers, regexp_matches(text,
-            ' :(funcid|opno|opfuncid|aggfnoid|winfnoid|vartype|inputcollid|varcollid|varattno) (-?\d+)', 'g') AS found (pair)
+            ' :(funcid|opno|opfuncid|aggfnoid|winfnoid|vartype|inputcollid|varcollid|collOid|varattno) (-?\d+)', 'g') AS found (pair)
     ),
     functions AS (
         SELECT DISTINCT p.oid, p.proname::text, gavial.function_problem(p.oid) AS rule
@@ -153,7 +153,7 @@ AS $body$
     UNION ALL
     SELECT 'collation', 'collation', l.collname::text
     FROM named JOIN pg_collation l ON l.oid = named.number
-    WHERE what IN ('inputcollid', 'varcollid') AND NOT l.collisdeterministic
+    WHERE what IN ('inputcollid', 'varcollid', 'collOid') AND NOT l.collisdeterministic
 $body$;
 COMMENT ON FUNCTION gavial.problems(oid) IS 'why a view cannot be maintained: the rule, the kind of piece, its name';
 
