@@ -1,4 +1,4 @@
-"""What the language costs: traffic that is not ours, and CREATE STANDING QUERY beside PostgreSQL's own part of it."""
+"""What the language costs: to traffic that is not ours, and to PostgreSQL's own work in a CREATE."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def repeated(call: Callable[[bytes], object], argument: bytes) -> Callable[[int]
 
 
 def creation(turns: int, major: int) -> tuple[Reading, ...]:
-    """All TPC-H queries made and dropped: by PostgreSQL alone, and as standing queries; medians over the queries."""
+    """All TPC-H queries made and unmade, by PostgreSQL alone and as standing queries; medians over them."""
     texts = [path.read_text().rstrip().rstrip(";") for path in sorted(QUERIES.glob("q*.sql"))]
     with postgres(major) as server, gavial(upstream=server) as proxy:
         with psycopg.connect(server.dsn(), autocommit=True) as direct:
@@ -114,11 +114,11 @@ def creation(turns: int, major: int) -> tuple[Reading, ...]:
             alone: dict[int, float] = {}
 
             def measure_alone(turn: int) -> Figures:
-                alone[turn] = median(milliseconds(lambda text=text: make(direct, text)) for text in texts)
+                alone[turn] = median(milliseconds(make, direct, text) for text in texts)
                 return {CREATION: alone[turn]}
 
             def measure_ours(turn: int) -> Figures:
-                created = median(milliseconds(lambda text=text: stand(ours, text)) for text in texts)
+                created = median(milliseconds(stand, ours, text) for text in texts)
                 binding = asyncio.run(bind_all(server.dsn(**options), texts, signatures, tables))
                 return {CREATION: created, BINDING: binding, ADDED: created + binding - alone[turn]}
 
@@ -138,10 +138,10 @@ def stand(connection: psycopg.Connection, text: str) -> None:
         connection.execute(f"CREATE STANDING QUERY answer WITH (FINAL_WORK = 0.05) AS {text}".encode())
 
 
-def milliseconds(work: Callable[[], None]) -> float:
-    """How long it takes."""
+def milliseconds(work: Callable[..., object], *arguments: object) -> float:
+    """How long a call takes."""
     started = time.perf_counter()
-    work()
+    work(*arguments)
     return (time.perf_counter() - started) * 1e3
 
 
@@ -160,7 +160,7 @@ async def bind_all(dsn: str, texts: list[str], signatures: Signatures, tables: T
             await connection.execute(f"CREATE VIEW tpch.bound AS {text}".encode())
             canonical = await read_canonical_text(connection, "tpch.bound")
             view = await read_table(connection, "tpch.bound")
-            times.append(milliseconds(lambda: bind(canonical, tables, signatures, view.columns)))  # noqa: B023
+            times.append(milliseconds(bind, canonical, tables, signatures, view.columns))
             await connection.rollback()
     return median(times)
 

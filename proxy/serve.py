@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -51,7 +51,7 @@ def serve(service: Service) -> None:
     """Run until SIGTERM or SIGINT."""
     stop = _Signals()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_locked(service.data))
+        is_ours = stack.enter_context(_locked(service.data))
         listeners = _listen(service, stack)
         port = listeners[0].getsockname()[1]
         keeper = None
@@ -68,7 +68,7 @@ def serve(service: Service) -> None:
         write_url(service.data, service.host, port, upstream)
         stack.callback((service.data / "url").unlink, missing_ok=True)
         _announce(service, port, upstream)
-        _watch(stop, workers, keeper)
+        _watch(stop, workers, keeper, is_ours)
         for listener in listeners:
             listener.close()
 
@@ -105,9 +105,11 @@ class _Signals:
         self.reload = True
 
 
-def _watch(signals: _Signals, workers: Workers, keeper: Keeper | None) -> None:
+def _watch(signals: _Signals, workers: Workers, keeper: Keeper | None, is_ours: Callable[[], bool]) -> None:
     while not signals.stop:
         time.sleep(_WATCH_SECONDS)
+        if not is_ours():
+            raise ConfigurationError("the data directory was removed or replaced while it was in use")
         if signals.reload:
             signals.reload = False
             workers.signal(signal.SIGHUP)
@@ -158,8 +160,15 @@ def _announce(service: Service, port: int, upstream: Upstream) -> None:
 
 
 @contextlib.contextmanager
-def _locked(data: Path) -> Iterator[None]:
-    """The data directory, made if need be, is ours alone."""
+def _locked(data: Path) -> Iterator[Callable[[], bool]]:
+    """The data directory, made if need be, is ours alone; what is given tells whether it still is."""
+
+    def is_ours() -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(data / "lock"))
+        except FileNotFoundError:
+            return False
+
     try:
         make_data_directory(data)
         descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -173,6 +182,6 @@ def _locked(data: Path) -> Iterator[None]:
             f"another gavial uses the data directory {data}", hint="Stop it, or choose another with --data."
         ) from None
     try:
-        yield
+        yield is_ours
     finally:
         os.close(descriptor)

@@ -75,7 +75,7 @@ def proxy_header(command: int = 0x21) -> bytes:
 
 
 def first_answer(port: int, sent: bytes) -> bytes:
-    """The first byte the server says to what is sent byte by byte; none where it closes, however it does that."""
+    """The first byte the server says to what is sent byte by byte; none where it closes in any way."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         try:
             for byte in sent:

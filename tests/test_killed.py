@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -246,3 +247,11 @@ def test_no_statement_is_sent_twice(gavial18: Gavial, postgres18: Server) -> Non
             assert connection.execute("select count(*) from counted").fetchone() == (1,)
         finally:
             connection.execute("drop table counted")
+
+
+def test_data_directory_removed_under_a_running_service() -> None:
+    """It ends with one line, and leaves nothing running."""
+    with gavial() as running:
+        shutil.rmtree(running.data)
+        assert running.process.wait(DEADLINE_SECONDS) == 1
+        assert "the data directory was removed or replaced" in running.log.read_text()
