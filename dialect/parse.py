@@ -9,7 +9,7 @@ from typing import Final
 from catalog.errors import Error, InvalidParameterValue, MalformedStatement
 from dialect.reader import Reader, string_value
 from dialect.scan import Token, statements
-from dialect.settings import Setting, check_together, known_option, read_setting
+from dialect.settings import Option, Setting, check_together, known_option, read_setting
 from dialect.statements import (
     Alteration,
     AlterStandingQuery,
@@ -146,11 +146,24 @@ def one_setting(reader: Reader) -> Setting:
     """`option [= value]`; an option without a value is switched on."""
     name_position = reader.position
     name = reader.label()
-    known_option(name, name_position)
+    option = known_option(name, name_position)
     if not reader.accept("="):
-        return read_setting(name, "on", name_position, name_position)
+        if not (reader.sees(",") or reader.sees(")")):
+            reader.fail()
+        return switched_on(option, name_position)
     value_position = reader.position
     return read_setting(name, option_value(reader), name_position, value_position)
+
+
+def switched_on(option: Option, position: int) -> Setting:
+    """An option without a value, which only a switch may be."""
+    if option.name != "SHARING":
+        raise InvalidParameterValue(
+            f"option {option.name} requires a value",
+            hint=f"{option.name} takes {option.accepted}",
+            position=position,
+        )
+    return read_setting(option.name, "on", position, position)
 
 
 def option_value(reader: Reader) -> str:

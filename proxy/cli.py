@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
 from proxy.doctor import Status, examine, render
-from proxy.serve import Service, serve
+from proxy.serve import Service, in_use, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
 from proxy.tls import self_signed, server_context
 
@@ -139,11 +140,13 @@ def serve_command(
 def url_command(data: Path) -> None:
     """Print the URI to connect with, password included."""
     try:
-        click.echo((data / "url").read_text().strip())
+        url = (data / "url").read_text().strip() if in_use(data) else ""
     except OSError:
-        raise ConfigurationError(
-            f"nothing is served from {data}", hint=f"Start it: gavial serve --data {data}"
-        ) from None
+        url = ""
+    if not url:
+        hint = f"Start it: gavial serve --data {shlex.quote(str(data))}"
+        raise ConfigurationError(f"nothing is served from {data}", hint=hint)
+    click.echo(url)
 
 
 @gavial.command("doctor")

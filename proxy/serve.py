@@ -19,6 +19,8 @@ from types import FrameType
 from typing import Final
 from urllib.parse import quote
 
+import psycopg
+
 from catalog.errors import ConfigurationError
 from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
 from proxy.keeper import Keeper
@@ -58,9 +60,9 @@ def serve(service: Service) -> None:
         upstream = service.upstream
         if upstream is None:
             embedded = EmbeddedPostgres(service.data)
-            upstream = _embedded_upstream(embedded)
             keeper = Keeper(embedded)
             stack.callback(keeper.stop)
+            upstream = _embedded_upstream(embedded, service.data)
         settings = replace(service.settings, upstream=upstream, limits=_affordable(service.settings.limits))
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
@@ -86,6 +88,16 @@ def write_url(data: Path, host: str, port: int, upstream: Upstream) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(url + "\n")
+
+
+def in_use(data: Path) -> bool:
+    """Whether a `gavial serve` holds this data directory; an address that a killed one left is none."""
+    with (data / "lock").open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 class _Signals:
@@ -118,9 +130,9 @@ def _watch(signals: _Signals, workers: Workers, keeper: Keeper | None, is_ours: 
             keeper.look()
 
 
-def _embedded_upstream(embedded: EmbeddedPostgres) -> Upstream:
+def _embedded_upstream(embedded: EmbeddedPostgres, data: Path) -> Upstream:
     endpoint = embedded.start()
-    return Upstream(
+    upstream = Upstream(
         host=str(endpoint.socket_dir),
         port=endpoint.port,
         user=endpoint.user,
@@ -129,6 +141,21 @@ def _embedded_upstream(embedded: EmbeddedPostgres) -> Upstream:
         sslmode="disable",
         embedded=True,
     )
+    try:
+        psycopg.connect(
+            host=upstream.host,
+            port=upstream.port,
+            user=upstream.user,
+            password=upstream.password,
+            dbname=upstream.database,
+        ).close()
+    except psycopg.OperationalError as error:
+        raise ConfigurationError(
+            f"the password in {data / 'password'} does not open the server",
+            detail=str(error).strip(),
+            hint=f"If it was changed with ALTER ROLE {upstream.user}, write the new one into that file.",
+        ) from None
+    return upstream
 
 
 def _listen(service: Service, stack: contextlib.ExitStack) -> list[socket.socket]:

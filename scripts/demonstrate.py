@@ -32,6 +32,8 @@ SCRIPTS: Final = Path(__file__).resolve().parent
 PROGRAMS: Final = Path(sys.executable).parent
 TABLES: Final = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 START_SECONDS: Final = 120
+SMALLEST_SCALE: Final = 0.001
+LARGEST_SCALE: Final = 100
 COPY_BYTES: Final = 1 << 20
 
 MONEY: Final = pa.decimal128(15, 2)
@@ -97,7 +99,9 @@ def parse_arguments() -> argparse.Namespace:
         "--data", type=Path, help="data directory (./gavial-data; with --once a temporary one)"
     )
     parser.add_argument("--port", type=int, help="port to listen on (5433; with --once any free one)")
-    parser.add_argument("--scale", type=float, default=0.01, help="scale factor of TPC-H (%(default)s)")
+    parser.add_argument(
+        "--scale", type=scale_factor, default=0.01, help="scale factor of TPC-H (%(default)s)"
+    )
     arguments = parser.parse_args()
     if arguments.port is None:
         arguments.port = 0 if arguments.once else 5433
@@ -151,6 +155,14 @@ def wait_until_ready(server: subprocess.Popen[bytes]) -> None:
         if line.startswith("gavial: ready"):
             return
     raise Failed(f"gavial serve is not ready after {START_SECONDS} seconds")
+
+
+def scale_factor(text: str) -> float:
+    """A scale at which every table has rows."""
+    scale = float(text)
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise argparse.ArgumentTypeError(f"must be from {SMALLEST_SCALE} to {LARGEST_SCALE}")
+    return scale
 
 
 def demonstrate(data: Path, scale: float) -> None:

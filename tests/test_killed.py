@@ -252,6 +252,6 @@ def test_no_statement_is_sent_twice(gavial18: Gavial, postgres18: Server) -> Non
 def test_data_directory_removed_under_a_running_service() -> None:
     """It ends with one line, and leaves nothing running."""
     with gavial() as running:
-        shutil.rmtree(running.data)
+        shutil.rmtree(running.data, ignore_errors=True)  # its server may be making files meanwhile
         assert running.process.wait(DEADLINE_SECONDS) == 1
         assert "the data directory was removed or replaced" in running.log.read_text()

@@ -157,6 +157,7 @@ CREATE = "CREATE STANDING QUERY q WITH ({}) AS SELECT 1"
     [
         ("FINAL_WRK=0.05", "22023", "FINAL_WRK", "did you mean FINAL_WORK"),
         ("FINAL_WORK=0", "22023", "0", "greater than 0"),
+        ("FINAL_WORK", "22023", "FINAL_WORK", "such as 0.05"),
         ("FINAL_WORK=1.5", "22023", "1.5", "at most 1"),
         ("FINAL_WORK='abc'", "22023", "'abc'", "such as 0.05"),
         ("FINAL_WORK=-1", "22023", "-1", "greater than 0"),
@@ -219,6 +220,7 @@ def test_a_value_is_read_into_its_canonical_form(given_value: str, meaning: bool
         ("CREATE STANDING QUERY q AS", "at end of input"),
         ("CREATE STANDING QUERY select AS SELECT 1", '"select"'),
         ("CREATE STANDING QUERY q WITH () AS SELECT 1", '")"'),
+        ("CREATE STANDING QUERY q WITH (FINAL_WORK 0.1) AS SELECT 1", '"0.1"'),
         ("CREATE OR REPLACE STANDING QUERY IF NOT EXISTS q AS SELECT 1", '"NOT"'),
         ("CREATE STANDING QUERY q AS SELECT 1 WITH NO DATA WITH (FINAL_WORK=1)", '"WITH"'),
         ("ALTER STANDING QUERY q", "at end of input"),

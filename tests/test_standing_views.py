@@ -48,3 +48,20 @@ def test_a_view_that_became_unfit_keeps_the_query_in_error(gavial_embedded: Gavi
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="volatile function random"):
             connection.execute("ALTER STANDING QUERY over_view RESUME")
         connection.execute("DROP TABLE under CASCADE")
+
+
+def test_a_name_given_up_by_renaming_can_be_taken(gavial_embedded: Gavial) -> None:
+    with psycopg.connect(gavial_embedded.dsn(), autocommit=True) as connection:
+        connection.execute("CREATE TABLE under (a int PRIMARY KEY); CREATE SCHEMA one")
+        connection.execute("CREATE STANDING QUERY one.taken AS SELECT count(*) FROM under")
+        connection.execute("ALTER TABLE one.taken RENAME TO given_up")
+        connection.execute("CREATE STANDING QUERY one.taken AS SELECT max(a) FROM under")
+        connection.execute("ALTER SCHEMA one RENAME TO two; CREATE SCHEMA one")
+        connection.execute("CREATE STANDING QUERY one.taken AS SELECT min(a) FROM under")
+        names = connection.execute(
+            "SELECT s.schema_name || '.' || s.name, c.relname FROM gavial.standing_queries s "
+            "JOIN pg_class c ON c.oid = s.view_oid ORDER BY 1"
+        ).fetchall()
+        assert [name for name, _view in names] == ["one.taken", "two.given_up", "two.taken"]
+        assert all(name == view for name, view in names)
+        connection.execute("DROP SCHEMA one CASCADE; DROP SCHEMA two CASCADE; DROP TABLE under")

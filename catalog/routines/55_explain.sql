@@ -23,6 +23,9 @@ BEGIN
     INTO columns FROM pg_attribute a WHERE a.attrelid = view AND a.attnum > 0;
     SELECT coalesce(jsonb_agg(i.relation::regclass::text ORDER BY i.relation::regclass::text), '[]')
     INTO reads FROM (SELECT DISTINCT relation FROM gavial.inputs(view)) i;
+    IF format = 'DOT' THEN
+        PERFORM gavial.refuse('0A000', 'FORMAT DOT has no plan to draw yet', NULL, 'Use FORMAT TEXT or JSON.');
+    END IF;
     IF format = 'JSON' THEN
         RETURN NEXT jsonb_pretty(jsonb_build_object('standing_query', named, 'columns', columns, 'reads', reads,
             'options', options, 'bound_query', gavial.canonical(view)));

@@ -79,6 +79,13 @@ BEGIN
     LOOP
         EXECUTE format('ALTER VIEW %s OWNER TO %s', given.view, given.owner);
     END LOOP;
+    FOR given IN SELECT q.view, gavial.view_name(n.nspname, r.relname) AS name
+        FROM gavial.queries q JOIN pg_class r ON r.oid = q.result JOIN pg_namespace n ON n.oid = r.relnamespace
+        JOIN pg_class v ON v.oid = q.view
+        WHERE q.id = ANY (touched) AND v.relname <> gavial.view_name(n.nspname, r.relname)
+    LOOP
+        EXECUTE format('ALTER VIEW %s RENAME TO %I', given.view, given.name);
+    END LOOP;
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail
     FROM (
@@ -108,5 +115,5 @@ DROP EVENT TRIGGER IF EXISTS gavial_drop;
 CREATE EVENT TRIGGER gavial_drop ON sql_drop EXECUTE FUNCTION gavial.on_drop();
 DROP EVENT TRIGGER IF EXISTS gavial_change;
 CREATE EVENT TRIGGER gavial_change ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'CREATE VIEW', 'REVOKE', 'CREATE POLICY', 'ALTER POLICY', 'CREATE TABLE')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER SCHEMA', 'CREATE VIEW', 'REVOKE', 'CREATE POLICY', 'ALTER POLICY', 'CREATE TABLE')
     EXECUTE FUNCTION gavial.on_change();
