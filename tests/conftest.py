@@ -1,12 +1,19 @@
-"""Servers shared by the tests of one session."""
+"""Servers shared by the tests of one session, and how random examples are drawn."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests import embedded, servers
+
+# Never timed; under CI the same examples each time, everywhere else new ones.
+settings.register_profile("here", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(scope="session")
