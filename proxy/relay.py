@@ -84,7 +84,7 @@ class Relay:
                 break
             if self.session.rewritten(suspect, busy=self._busy) is not None:
                 break
-            self.server.transport.write(frames.release(suspect))
+            self._forward(frames.release(suspect))
         if frames.suspect is not None and self._answering is None:
             self.client.transport.pause_reading()
             self._answering = asyncio.get_running_loop().create_task(self._answer())
@@ -96,7 +96,7 @@ class Relay:
                 replacement = await self._replacement(suspect)
                 if self.server.transport.is_closing():
                     return
-                self.server.transport.write(frames.release(replacement))
+                self._forward(frames.release(replacement))
         finally:
             self._answering = None
         self.client.let_read()
@@ -116,6 +116,10 @@ class Relay:
         self.server.frames.watcher = session.watch
         refused = await self._control.prepare(session.database)
         return rewritten if refused is None else rewrite(refused=refused) or suspect
+
+    def _forward(self, data: bytes) -> None:
+        self.server.frames.status = 0
+        self.server.transport.write(data)
 
     @property
     def _busy(self) -> bool:
