@@ -16,7 +16,7 @@ pytestmark = pytest.mark.service
 
 SECONDS = 30.0  # for each version of PostgreSQL
 MOST_FOUND = 3
-FIRST_SEED = 1
+SEEDS = range(1, 5001)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_found_before(path: Path, pair15: Pair, pair18: Pair) -> None:
 def test_new_ones(both: str, request: pytest.FixtureRequest) -> None:
     """New cases make none either; always the same ones here, others each time in `scripts/fuzz-wire`."""
     pair: Pair = request.getfixturevalue(both)
-    found = itertools.islice(hunt(pair, itertools.count(FIRST_SEED), SECONDS), MOST_FOUND)
+    found = itertools.islice(hunt(pair, iter(SEEDS), SECONDS), MOST_FOUND)
     assert list(found) == []
 
 
