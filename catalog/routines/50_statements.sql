@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION gavial.view_name(schema text, name text) RETURNS text
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT CASE WHEN octet_length(schema || '.' || name) <= 63 THEN schema || '.' || name
-           ELSE left(name, 20) || '.' || md5(schema || '.' || name) END
+           ELSE left(name, 7) || '.' || md5(schema || '.' || name) END
 $body$;
 COMMENT ON FUNCTION gavial.view_name(text, text) IS 'the name of the hidden view of a standing query';
 
