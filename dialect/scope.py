@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from catalog.errors import FeatureNotSupported
-from catalog.types import SqlType
 from dialect.bound import OutputColumn
 from dialect.bound_expression import Column, Expression
 
@@ -81,8 +80,3 @@ class Scope:
 
 def _dotted(*parts: str | None) -> str:
     return ".".join(part for part in parts if part is not None)
-
-
-def output_columns(names: tuple[str, ...], types: tuple[SqlType, ...]) -> tuple[OutputColumn, ...]:
-    """Columns of these names and types."""
-    return tuple(OutputColumn(name, type_) for name, type_ in zip(names, types, strict=True))

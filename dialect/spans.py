@@ -29,11 +29,6 @@ def parse_span(text: str) -> str:
     return f"{format(seconds.normalize(), 'f')} s"
 
 
-def seconds_of(span: str) -> Decimal:
-    """Seconds of a canonical text."""
-    return Decimal(span.removesuffix(" s"))
-
-
 def _parts(text: str) -> Decimal:
     at = 0
     total = Decimal(0)

@@ -79,21 +79,24 @@ class Relay:
     def answer(self) -> None:
         """Deal with the suspects that the client's stream has stopped at."""
         frames = self.client.frames
+        rewritten: bytes | None = None
         while (suspect := frames.suspect) is not None:
             if self.session is None or len(suspect) > _LARGE_TEXT:
                 break
-            if self.session.rewritten(suspect, busy=self._busy) is not None:
+            rewritten = self.session.rewritten(suspect, busy=self._busy)
+            if rewritten is not None:
                 break
             self._forward(frames.release(suspect))
         if frames.suspect is not None and self._answering is None:
             self.client.transport.pause_reading()
-            self._answering = asyncio.get_running_loop().create_task(self._answer())
+            self._answering = asyncio.get_running_loop().create_task(self._answer(rewritten))
 
-    async def _answer(self) -> None:
+    async def _answer(self, rewritten: bytes | None) -> None:
         frames = self.client.frames
         try:
             while (suspect := frames.suspect) is not None:
-                replacement = await self._replacement(suspect)
+                replacement = await self._replacement(suspect, rewritten)
+                rewritten = None
                 if self.server.transport.is_closing():
                     return
                 self._forward(frames.release(replacement))
@@ -101,7 +104,7 @@ class Relay:
             self._answering = None
         self.client.let_read()
 
-    async def _replacement(self, suspect: bytes) -> bytes:
+    async def _replacement(self, suspect: bytes, rewritten: bytes | None) -> bytes:
         """What to send for a suspect: itself, unless it is ours and the database can answer it."""
         session = self.session
         if session is None:
@@ -109,7 +112,7 @@ class Relay:
         rewrite = partial(session.rewritten, suspect, busy=self._busy)
         if len(suspect) > _LARGE_TEXT:
             rewritten = await asyncio.get_running_loop().run_in_executor(None, rewrite)
-        else:
+        elif rewritten is None:
             rewritten = rewrite()
         if rewritten is None:
             return suspect

@@ -11,7 +11,6 @@ from proxy.messages import negotiate_version
 
 LONGEST_PACKET: Final = 10_004
 """PostgreSQL allows 10,000 bytes behind the length."""
-OLDEST: Final = 3 << 16
 NEWEST: Final = 3 << 16 | 2
 """Newest version whose messages the proxy can walk; a client that asks for more is offered this."""
 
