@@ -11,11 +11,12 @@ from catalog.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table or view."""
+    """A column of a table or view; `attribute` is its number in pg_attribute."""
 
     name: str
     type: SqlType
     nullable: bool = True
+    attribute: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,27 @@ class TableName:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Columns that repeat a key of another table in every row where none is NULL: validated and enforced."""
+
+    columns: tuple[str, ...]
+    parent: TableName
+    parent_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its columns in their order; dropped ones are not among them."""
+    """A table with its columns in their order; dropped ones are not among them.
+
+    `keys` are the columns of the primary key and of unique indexes that are immediate, valid, without
+    condition or expression; a key whose columns may be NULL allows several rows of NULLs.
+    """
 
     name: TableName
     columns: tuple[Column, ...]
+    keys: tuple[tuple[str, ...], ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    oid: int = 0
 
 
 Tables: TypeAlias = Mapping[TableName, Table]

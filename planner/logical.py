@@ -1,0 +1,221 @@
+"""What a query means: a closed algebra over bags of rows.
+
+Every column has a number that is unique in its plan: nothing is renamed when nodes move, and a correlated
+subquery is simply one whose free columns are not empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from catalog.schema import TableName
+from catalog.types import SqlType
+from dialect.scalar import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of the plan: its number, the name it is shown by, its type."""
+
+    column: int
+    name: str
+    type: SqlType
+
+
+class JoinKind(Enum):
+    """Which rows a join gives: pairs, and the unmatched of the sides named; SEMI and ANTI: left rows only."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table under its number in the plan; `attribute` is its number in the table."""
+
+    field: Field
+    attribute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of a table, by the columns that are used."""
+
+    table: TableName
+    alias: str
+    columns: tuple[TableColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Rows written out; every value is free of columns."""
+
+    rows: tuple[tuple[Scalar, ...], ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which the condition is true, not false and not NULL."""
+
+    input: Plan
+    condition: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A column that an expression gives."""
+
+    field: Field
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """For each row the columns computed from it; one that passes unchanged keeps its number."""
+
+    input: Plan
+    columns: tuple[Computed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs for which the condition is true, and by `kind` the rows without a partner, padded with NULL."""
+
+    kind: JoinKind
+    left: Plan
+    right: Plan
+    condition: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class DependentJoin:
+    """For each left row the right side under that row's columns; none is left after unnesting.
+
+    INNER, LEFT, SEMI and ANTI only.
+    """
+
+    kind: JoinKind
+    left: Plan
+    right: Plan
+    condition: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key of an order, by the type's default order under the expression's collation."""
+
+    value: Scalar
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An aggregate of pg_proc over the rows of a group for which `condition` is true, or over all of them.
+
+    count(*) has no arguments. SINGLE is ours, for scalar subqueries: the only value, NULL where there is
+    no row, error 21000 where there are more.
+    """
+
+    function: int
+    name: str
+    arguments: tuple[Scalar, ...]
+    distinct: bool
+    order: tuple[Order, ...]
+    condition: Scalar | None
+    collation: int
+    type: SqlType
+
+
+SINGLE = 0
+"""`AggregateCall.function` of the value of a scalar subquery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """A column that an aggregate gives."""
+
+    field: Field
+    call: AggregateCall
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A row for each group: its keys (columns of the input, same numbers), then what is aggregated.
+
+    Keys are equal where they are not distinct. Without keys there is exactly one group, also over no rows.
+    """
+
+    input: Plan
+    keys: tuple[Field, ...]
+    columns: tuple[Aggregated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each row once."""
+
+    input: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """All rows of all inputs, as often as they come: the n-th column of each becomes the n-th field."""
+
+    inputs: tuple[Plan, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The first `limit` rows after `offset` in the order, which is total but for equal rows; None: all."""
+
+    input: Plan
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+
+
+Plan: TypeAlias = Scan | Values | Filter | Project | Join | DependentJoin | Aggregate | Distinct | Union | Top
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer: its name and which column of the plan it is."""
+
+    name: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalQuery:
+    """A plan and the columns of it that are the answer, in their order."""
+
+    plan: Plan
+    outputs: tuple[Output, ...]
+
+
+def fields(plan: Plan) -> tuple[Field, ...]:
+    """The columns of each row that the plan gives."""
+    match plan:
+        case Scan(columns=columns):
+            return tuple(each.field for each in columns)
+        case Values(fields=these) | Union(fields=these):
+            return these
+        case Filter(input=child) | Distinct(input=child) | Top(input=child):
+            return fields(child)
+        case Project(columns=computed):
+            return tuple(each.field for each in computed)
+        case Join(kind=kind, left=left, right=right) | DependentJoin(kind=kind, left=left, right=right):
+            return fields(left) if kind in (JoinKind.SEMI, JoinKind.ANTI) else fields(left) + fields(right)
+        case Aggregate(keys=keys, columns=aggregated):
+            return keys + tuple(each.field for each in aggregated)
+        case _:
+            assert_never(plan)

@@ -1,0 +1,253 @@
+"""How changes are computed: an algebra over weighted bags, where a row counts `weight` times, also below
+zero.
+
+A delta plan is a list of subplans. Each reads buffers and appends to one. A buffer is the log of changes of a
+table or of a node of the plan: its content at an offset is the sum of all changes up to there. A firing
+gives each buffer that its subplan reads a range (from, to] of offsets; the leaves below see that range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from catalog.schema import TableName
+from dialect.scalar import Scalar
+from planner.logical import Aggregated, Computed, Field, Order
+
+
+class Moment(Enum):
+    """Which part of a buffer a leaf sees: its content at `from`, what came since, or its content at `to`."""
+
+    BEFORE = "before"
+    CHANGE = "change"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A buffer's rows at a moment; never consolidated: a row and its retraction may both be there."""
+
+    buffer: int
+    moment: Moment
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The outcome of an earlier step of the same subplan."""
+
+    step: int
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows written out, each with weight 1."""
+
+    rows: tuple[tuple[Scalar, ...], ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The rows for which the condition is true, with their weights."""
+
+    input: Weighted
+    condition: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """For each row the columns computed from it, with its weight."""
+
+    input: Weighted
+    columns: tuple[Computed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs for which the condition is true; weights multiply."""
+
+    left: Weighted
+    right: Weighted
+    condition: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The left rows, with their weights, that have (if `negated`: have not) a partner among the right rows.
+
+    The right side counts as a set of rows: a row is there if it comes at all, whatever its weight; so it
+    has to be consolidated and positive where that matters.
+    """
+
+    left: Weighted
+    right: Weighted
+    condition: Scalar
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """All rows of all inputs, their columns matched by position."""
+
+    inputs: tuple[Weighted, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """The rows with their weights negated."""
+
+    input: Weighted
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidate:
+    """Each different row once, with the sum of its weights; none whose sum is zero."""
+
+    input: Weighted
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """The rows of a consolidated input whose weight is positive, each with weight 1."""
+
+    input: Weighted
+
+
+class Tally(Enum):
+    """What a weighted group adds up."""
+
+    WEIGHT = "weight"  # sum of the weights
+    COUNT = "count"  # sum of the weights of the rows where the value is not NULL
+    SUM = "sum"  # sum of weight * value over those rows, NULL where there are none
+    LEAST = "least"  # smallest value among rows of positive weight, input consolidated
+    GREATEST = "greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class Tallied:
+    """A column that a tally of an expression gives; WEIGHT has no value."""
+
+    field: Field
+    tally: Tally
+    value: Scalar | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """A row of weight 1 for each group of keys (columns of the input) with its tallies.
+
+    Keys are equal where they are not distinct. Without keys and without rows there is no group.
+    """
+
+    input: Weighted
+    keys: tuple[Field, ...]
+    columns: tuple[Tallied, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The aggregates of a consolidated, positive input, by definition: a row of weight w counts w times.
+
+    As the logical Aggregate, but without keys and without rows there is no group.
+    """
+
+    input: Weighted
+    keys: tuple[Field, ...]
+    columns: tuple[Aggregated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first rows in the order of a consolidated, positive input; a row of weight w counts w times."""
+
+    input: Weighted
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+
+
+Weighted: TypeAlias = (
+    Read
+    | Use
+    | Rows
+    | Where
+    | Compute
+    | Pairs
+    | Matched
+    | Sum
+    | Negate
+    | Consolidate
+    | Once
+    | Tallies
+    | Groups
+    | First
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableBuffer:
+    """The changes of a table, as captured: the columns stand for these attributes of it."""
+
+    number: int
+    table: TableName
+    fields: tuple[Field, ...]
+    attributes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBuffer:
+    """The changes of a node of the plan; the subplan of the same number writes it.
+
+    `internal` fields (counts, partial sums) are those that no reader but the subplan itself needs.
+    """
+
+    number: int
+    what: str
+    fields: tuple[Field, ...]
+
+
+Buffer: TypeAlias = TableBuffer | NodeBuffer
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A named intermediate outcome of a subplan, used more than once or worth a name."""
+
+    number: int
+    what: str
+    outcome: Weighted
+
+
+@dataclass(frozen=True, slots=True)
+class Subplan:
+    """What one firing computes: the steps in order; the last one is the change of buffer `writes`.
+
+    A subplan may read its own buffer's content BEFORE (its `from` is what it wrote so far): its state.
+    """
+
+    writes: int
+    reads: tuple[int, ...]
+    steps: tuple[Step, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPlan:
+    """Subplans in the order in which they can run; the last one's buffer holds the answer's changes.
+
+    The first firing runs all of them, also where nothing changed: an aggregate without keys has its row
+    from then on.
+    """
+
+    buffers: tuple[Buffer, ...]
+    subplans: tuple[Subplan, ...]
+
+    @property
+    def answer(self) -> int:
+        """The buffer of the answer."""
+        return self.subplans[-1].writes
