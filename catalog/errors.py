@@ -79,3 +79,35 @@ class NotPrepared(Error, sqlstate="42501"):
 
 class StatementTooComplex(Error, sqlstate="54001"):
     """Nested more deeply than can be worked with."""
+
+
+class CardinalityViolation(Error, sqlstate="21000"):
+    """A subquery used as a value gave more than one row."""
+
+
+class NumericValueOutOfRange(Error, sqlstate="22003"):
+    """A number does not fit its type."""
+
+
+class DatetimeOverflow(Error, sqlstate="22008"):
+    """A date or time lies outside what its type holds."""
+
+
+class SubstringError(Error, sqlstate="22011"):
+    """A substring of negative length was asked for."""
+
+
+class DivisionByZero(Error, sqlstate="22012"):
+    """A division, or a remainder, by zero."""
+
+
+class InvalidPowerArgument(Error, sqlstate="2201F"):
+    """A power, or a root, that is no real number."""
+
+
+class InvalidEscapeSequence(Error, sqlstate="22025"):
+    """A pattern ends with its escape character."""
+
+
+class InvalidTextRepresentation(Error, sqlstate="22P02"):
+    """A text is none of the type it is read as."""
