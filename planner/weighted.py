@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from catalog.schema import TableName
 from dialect.scalar import Scalar
@@ -251,3 +251,24 @@ class DeltaPlan:
     def answer(self) -> int:
         """The buffer of the answer."""
         return self.subplans[-1].writes
+
+
+def fields(outcome: Weighted) -> tuple[Field, ...]:
+    """The columns of each row of the outcome."""
+    match outcome:
+        case Read(fields=these) | Use(fields=these) | Rows(fields=these) | Sum(fields=these):
+            return these
+        case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
+            return fields(child)
+        case First(input=child) | Matched(left=child):
+            return fields(child)
+        case Compute(columns=columns):
+            return tuple(each.field for each in columns)
+        case Pairs(left=left, right=right):
+            return fields(left) + fields(right)
+        case Tallies(keys=keys, columns=tallied):
+            return keys + tuple(each.field for each in tallied)
+        case Groups(keys=keys, columns=aggregated):
+            return keys + tuple(each.field for each in aggregated)
+        case _:
+            assert_never(outcome)
