@@ -111,3 +111,11 @@ class InvalidEscapeSequence(Error, sqlstate="22025"):
 
 class InvalidTextRepresentation(Error, sqlstate="22P02"):
     """A text is none of the type it is read as."""
+
+
+class DamagedBatch(Error, sqlstate="XX001"):
+    """A file that the manifest names is missing, or not what was written."""
+
+
+class Fenced(Error, sqlstate="55006"):
+    """Another coordinator has taken this database over."""

@@ -1,0 +1,127 @@
+"""What capture commits to the catalog: batches and position together, by whoever has the epoch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.batch import Batch, Bounds
+from catalog.errors import Fenced
+
+_LOCK: Final = 0x67617669616D
+"""Advisory lock of the one session that works on a database."""
+
+_CHANGE: Final = 0x67617669616E
+"""Advisory lock under which the epoch changes; shared by the transactions that rely on it."""
+
+_FENCED: Final = "another coordinator has taken this database over"
+
+_CAPTURE: Final = """
+    WITH moved AS (
+        UPDATE gavial.capture
+        SET position = '0/0'::pg_lsn + %(position)s::numeric,
+            position_time = coalesce(%(time)s, position_time)
+        WHERE epoch = %(epoch)s AND coalesce(position <= '0/0'::pg_lsn + %(position)s::numeric, true)
+        RETURNING epoch
+    ), named AS (
+        INSERT INTO gavial.batches
+        SELECT b.* FROM moved, jsonb_populate_recordset(NULL::gavial.batches, %(batches)s) b
+    ), arrived AS (
+        INSERT INTO gavial.arrivals AS a
+        SELECT r.key::oid, date_trunc('hour', %(time)s::timestamptz), r.value::bigint
+        FROM moved, jsonb_each_text(%(arrivals)s) r
+        ON CONFLICT (relation, hour) DO UPDATE SET rows = a.rows + excluded.rows
+    )
+    SELECT FROM moved
+"""
+
+
+def take_over(connection: Connection) -> int:
+    """Become the one coordinator of this database, as long as this session lives; the new epoch."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone()
+    if row is None or not row[0]:
+        raise Fenced(_FENCED, detail="It still holds its lock.")
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CHANGE,))
+        moved = connection.execute("UPDATE gavial.capture SET epoch = epoch + 1 RETURNING epoch").fetchone()
+        assert moved is not None
+        return int(moved[0])
+
+
+def hold_epoch(connection: Connection, epoch: int) -> None:
+    """First in a READ COMMITTED transaction: nobody takes this database over before it ends."""
+    connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_CHANGE,))
+    held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s", (epoch,))
+    if held.rowcount == 0:
+        raise Fenced(_FENCED)
+
+
+def commit_capture(
+    connection: Connection,
+    epoch: int,
+    position: int,
+    time: datetime | None,
+    batches: Iterable[Batch],
+    arrivals: Mapping[int, int],
+) -> None:
+    """Name the batches and move the position up to which everything is captured: both or neither.
+
+    `time` is that of the last commit, `arrivals` counts changed rows by the tables' oids.
+    """
+    values = {
+        "epoch": epoch,
+        "position": position,
+        "time": time,
+        "batches": _json(batches),
+        "arrivals": json.dumps(arrivals),
+    }
+    if connection.execute(_CAPTURE, values).rowcount == 0:
+        raise Fenced(_FENCED)
+
+
+def name_batches(connection: Connection, batches: Iterable[Batch]) -> None:
+    """Add to the manifest."""
+    connection.execute(
+        "INSERT INTO gavial.batches SELECT * FROM jsonb_populate_recordset(NULL::gavial.batches, %s)",
+        (_json(batches),),
+    )
+
+
+def forget_batches(connection: Connection, files: Collection[str]) -> None:
+    """Take out of the manifest: the files are garbage as soon as this is committed."""
+    connection.execute("DELETE FROM gavial.batches WHERE file = ANY (%s)", (list(files),))
+
+
+def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, ...]:
+    """The batches of a buffer, or of all of them, in the order of their positions."""
+    found = connection.execute(
+        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds "
+        "FROM gavial.batches WHERE buffer = %(buffer)s OR %(buffer)s::text IS NULL "
+        "ORDER BY buffer, to_offset, from_offset, file",
+        {"buffer": buffer},
+    )
+    return tuple(
+        Batch(*row[:-1], {name: Bounds(*pair) for name, pair in row[-1].items()})  # type: ignore[call-arg]
+        for row in found
+    )
+
+
+def position(connection: Connection) -> int | None:
+    """Up to where everything is captured; None before anything is."""
+    row = connection.execute("SELECT (position - '0/0')::bigint FROM gavial.capture").fetchone()
+    return None if row is None else row[0]
+
+
+def _json(batches: Iterable[Batch]) -> str:
+    return json.dumps(
+        [
+            dataclasses.asdict(batch)
+            | {"bounds": {name: (each.least, each.greatest) for name, each in batch.bounds.items()}}
+            for batch in batches
+        ]
+    )

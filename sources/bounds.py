@@ -1,0 +1,48 @@
+"""The least and the greatest value of a column, so that batches without what is looked for are left out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.batch import Bound, Bounds
+
+MOST_CHARACTERS: Final = 64
+"""A longer text is no bound: cut, it would be another value."""
+
+
+def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
+    """None where they are not known: no values, NaN, infinity, long text, types without a plain order."""
+    comparable = _comparable(column)
+    if comparable is None:
+        return None
+    found = pc.min_max(comparable)
+    least, greatest = found["min"].as_py(), found["max"].as_py()
+    if least is None:
+        return None
+    if pa.types.is_decimal(column.type):
+        return Bounds(str(least), str(greatest))
+    if isinstance(least, str) and max(len(least), len(greatest)) > MOST_CHARACTERS:
+        return None
+    return Bounds(_bound(least), _bound(greatest))
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same order in a type whose values are bounds."""
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return column if pc.all(pc.is_finite(column), min_count=0).as_py() else None
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        return column
+    return column if pa.types.is_string(kind) else None
+
+
+def _bound(value: object) -> Bound:
+    assert isinstance(value, bool | int | float | str), value
+    return value

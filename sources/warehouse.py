@@ -1,0 +1,149 @@
+"""The directory of all batches: files that are written once, under a name nobody used before."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from catalog.batch import Batch
+from catalog.errors import DamagedBatch
+from sources.bounds import bounds_of
+
+WEIGHT: Final = "weight"
+COMMIT_LSN: Final = "commit_lsn"
+IS_UPDATE: Final = "is_update"
+CONTROL: Final = (WEIGHT, COMMIT_LSN, IS_UPDATE)
+"""The columns that follow the data of every batch."""
+
+COMPRESSION: Final = "zstd"
+UNFINISHED: Final = ".unfinished"
+
+_BUFFER: Final = re.compile(r"(table|node)-[0-9a-z-]{1,100}")
+
+
+def table_buffer(oid: int) -> str:
+    """Name of the buffer of a table's changes."""
+    return f"table-{oid}"
+
+
+class Warehouse:
+    """Batches below a local directory, or below any URI that pyarrow and Spark both reach."""
+
+    def __init__(self, uri: str) -> None:
+        if "://" in uri or uri.startswith("file:"):
+            self._files, self.root = fs.FileSystem.from_uri(uri)
+        else:
+            self._files, self.root = fs.LocalFileSystem(), str(Path(uri).absolute())
+        self._local = isinstance(self._files, fs.LocalFileSystem)
+        self.uri = uri if not self._local else Path(self.root).as_uri()
+
+    def seal(
+        self, buffer: str, table: pa.Table, from_offset: int, to_offset: int, schema_version: int
+    ) -> Batch:
+        """Write rows as a batch; when this returns, they survive a loss of power."""
+        if not _BUFFER.fullmatch(buffer):
+            raise ValueError(f"{buffer!r} names no buffer")
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression=COMPRESSION, store_schema=False)
+        content = sink.getvalue()
+        file = f"{buffer}/{to_offset:016x}-{uuid.uuid4().hex}.parquet"
+        if self._local:
+            _write_durably(Path(self.root, file), content)
+        else:
+            self._write(file, content)
+        return Batch(
+            buffer=buffer,
+            file=file,
+            rows=table.num_rows,
+            bytes=content.size,
+            sha256=hashlib.sha256(content).hexdigest(),
+            from_offset=from_offset,
+            to_offset=to_offset,
+            schema_version=schema_version,
+            bounds={
+                name: found
+                for name in table.column_names
+                if name not in CONTROL and (found := bounds_of(table.column(name))) is not None
+            },
+        )
+
+    def read(self, batch: Batch) -> pa.Table:
+        """The rows of a batch, if they are those that were sealed."""
+        return pq.read_table(pa.BufferReader(self._content(batch)))
+
+    def verify(self, batch: Batch) -> None:
+        """Raise DamagedBatch unless the file is there, byte by byte."""
+        self._content(batch)
+
+    def remove(self, files: Iterable[str]) -> None:
+        """Delete files; one that is gone already is no error."""
+        for file in files:
+            try:
+                self._files.delete_file(f"{self.root}/{file}")
+            except FileNotFoundError:
+                continue
+
+    def unnamed(self, named: Collection[str]) -> tuple[str, ...]:
+        """The files that no manifest names: garbage, provided that nobody is sealing."""
+        selector = fs.FileSelector(self.root, recursive=True, allow_not_found=True)
+        found = (
+            each.path.removeprefix(self.root).lstrip("/")
+            for each in self._files.get_file_info(selector)
+            if each.type is fs.FileType.File
+        )
+        return tuple(sorted(file for file in found if _BUFFER.match(file) and file not in named))
+
+    def _content(self, batch: Batch) -> pa.Buffer:
+        try:
+            with self._files.open_input_stream(f"{self.root}/{batch.file}") as stream:
+                content = stream.read_buffer()
+        except FileNotFoundError:
+            raise DamagedBatch(f"batch {batch.file} is missing") from None
+        if hashlib.sha256(content).hexdigest() != batch.sha256:
+            raise DamagedBatch(f"batch {batch.file} is not what was written")
+        return content
+
+    def _write(self, file: str, content: pa.Buffer) -> None:
+        """To a store where a file appears when it is closed."""
+        self._files.create_dir(f"{self.root}/{Path(file).parent}", recursive=True)
+        with self._files.open_output_stream(f"{self.root}/{file}") as stream:
+            stream.write(content)
+
+
+def _write_durably(path: Path, content: pa.Buffer) -> None:
+    unfinished = path.with_name(path.name + UNFINISHED)
+    _make_directory(path.parent)
+    try:
+        with unfinished.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.rename(path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+
+
+def _make_directory(directory: Path) -> None:
+    if not directory.exists():
+        _make_directory(directory.parent)
+        directory.mkdir(exist_ok=True, mode=0o700)
+        _sync_directory(directory.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
