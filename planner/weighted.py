@@ -27,7 +27,10 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A buffer's rows at a moment; never consolidated: a row and its retraction may both be there."""
+    """A buffer's rows at a moment, by some of its columns (the same numbers, any order).
+
+    Never consolidated: a row and its retraction may both be there.
+    """
 
     buffer: int
     moment: Moment
@@ -90,6 +93,42 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
+class Among:
+    """The rows, with their weights, whose keys some row of `of` has, whatever its weight.
+
+    The keys are columns of both, under the same numbers; they are equal where they are not distinct.
+    """
+
+    input: Weighted
+    of: Weighted
+    keys: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What can be known of a firing from the figures of its batches, before anything is read.
+
+    None of the buffers `appended` has a negative weight in its range, and the contents BEFORE of each pair in
+    `level` are those of the same position.
+    """
+
+    appended: tuple[int, ...]
+    level: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """`shortcut` in a firing for which the guard holds, where both have the same sum; else `general`.
+
+    Resolved before a firing is run: see `planner/specialise.py`.
+    """
+
+    guard: Guard
+    shortcut: Weighted
+    general: Weighted
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """All rows of all inputs, their columns matched by position."""
 
@@ -141,7 +180,8 @@ class Tallied:
 class Tallies:
     """A row of weight 1 for each group of keys (columns of the input) with its tallies.
 
-    Keys are equal where they are not distinct. Without keys and without rows there is no group.
+    Keys are equal where they are not distinct. Without keys there is exactly one group, also over no rows:
+    there weight and count are 0.
     """
 
     input: Weighted
@@ -153,7 +193,7 @@ class Tallies:
 class Groups:
     """The aggregates of a consolidated, positive input, by definition: a row of weight w counts w times.
 
-    As the logical Aggregate, but without keys and without rows there is no group.
+    As the logical Aggregate: without keys there is exactly one group, also over no rows.
     """
 
     input: Weighted
@@ -179,6 +219,8 @@ Weighted: TypeAlias = (
     | Compute
     | Pairs
     | Matched
+    | Among
+    | Choose
     | Sum
     | Negate
     | Consolidate
@@ -201,10 +243,7 @@ class TableBuffer:
 
 @dataclass(frozen=True, slots=True)
 class NodeBuffer:
-    """The changes of a node of the plan; the subplan of the same number writes it.
-
-    `internal` fields (counts, partial sums) are those that no reader but the subplan itself needs.
-    """
+    """The changes of a node of the plan, or of what its rows are computed from (counts, partial sums)."""
 
     number: int
     what: str
@@ -227,7 +266,8 @@ class Step:
 class Subplan:
     """What one firing computes: the steps in order; the last one is the change of buffer `writes`.
 
-    A subplan may read its own buffer's content BEFORE (its `from` is what it wrote so far): its state.
+    `reads` are the buffers it consumes. Besides, it may read its own buffer's content BEFORE (what it wrote
+    so far): its state.
     """
 
     writes: int
@@ -240,8 +280,8 @@ class Subplan:
 class DeltaPlan:
     """Subplans in the order in which they can run; the last one's buffer holds the answer's changes.
 
-    The first firing runs all of them, also where nothing changed: an aggregate without keys has its row
-    from then on.
+    A buffer's number is its place among the buffers. The first firing runs all subplans, also where nothing
+    changed: an aggregate without keys has its row from then on, and so have rows written out.
     """
 
     buffers: tuple[Buffer, ...]
@@ -260,7 +300,7 @@ def fields(outcome: Weighted) -> tuple[Field, ...]:
             return these
         case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
             return fields(child)
-        case First(input=child) | Matched(left=child):
+        case First(input=child) | Among(input=child) | Matched(left=child) | Choose(general=child):
             return fields(child)
         case Compute(columns=columns):
             return tuple(each.field for each in columns)
