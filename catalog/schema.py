@@ -52,3 +52,15 @@ class Table:
 
 
 Tables: TypeAlias = Mapping[TableName, Table]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view with its SELECT as PostgreSQL writes it, every name qualified."""
+
+    name: TableName
+    text: str
+    columns: tuple[Column, ...]
+
+
+Views: TypeAlias = Mapping[TableName, View]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.rows import tuple_row
 
-from catalog.schema import Column, Table, TableName
+from catalog.description import table_from
+from catalog.schema import Table
 from catalog.signatures import (
     CastSignature,
     Collation,
@@ -17,7 +19,6 @@ from catalog.signatures import (
     TypeSignature,
     make_signatures,
 )
-from catalog.types import SqlType
 
 _TYPES: Final = """
     SELECT t.oid::int8, n.nspname::text, t.typname::text, t.typtype::text, t.typcategory::text,
@@ -73,17 +74,7 @@ _COLLATIONS: Final = """
         SELECT encoding FROM pg_catalog.pg_database WHERE datname = current_database()))
     ORDER BY collname, collencoding DESC
 """
-_COLUMNS: Final = """
-    SELECT attname::text, atttypid::int8, atttypmod, attcollation::int8, NOT attnotnull
-    FROM pg_catalog.pg_attribute
-    WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped
-    ORDER BY attnum
-"""
-_NAME: Final = """
-    SELECT n.nspname::text, c.relname::text
-    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.oid = %s::regclass
-"""
+_RELATION: Final = (Path(__file__).parent / "routines" / "32_relation.sql").read_bytes().split(b"$body$")[1]
 _CANONICAL: Final = (
     "SET LOCAL search_path = ''",
     "SET LOCAL TimeZone = 'UTC'",
@@ -108,15 +99,12 @@ async def read_signatures(connection: AsyncConnection) -> Signatures:
 
 async def read_table(connection: AsyncConnection, name: str | int) -> Table:
     """A table or view as the catalog has it now; `name` as written in SQL, or its oid."""
-    ((schema, table),) = await _rows(connection, _NAME, str(name))
-    columns = await _rows(connection, _COLUMNS, str(name))
-    return Table(
-        TableName(schema, table),
-        tuple(
-            Column(name, SqlType(oid, typmod, collation), nullable)
-            for name, oid, typmod, collation, nullable in columns
-        ),
-    )
+    ((oid,),) = await _rows(connection, "SELECT %s::regclass::oid", str(name))
+    row = await (
+        await AsyncRawCursor(connection, row_factory=tuple_row).execute(_RELATION, (oid,))
+    ).fetchone()
+    assert row is not None
+    return table_from(row[0])
 
 
 async def read_canonical_text(connection: AsyncConnection, view: str | int) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Final
 
 from catalog.errors import FeatureNotSupported, StatementTooComplex
-from catalog.schema import Column, Tables
+from catalog.schema import Column, Tables, Views
 from catalog.signatures import Signatures
 from dialect.bind_query import QueryBinder
 from dialect.bound import Query
+from dialect.expand import BoundViews
 from dialect.query import read_query
 
 _FRAMES: Final = 6000
@@ -19,14 +21,32 @@ _FRAMES: Final = 6000
 
 
 def bind(
-    canonical_text: str, tables: Tables, signatures: Signatures, view_columns: Sequence[Column]
+    canonical_text: str,
+    tables: Tables,
+    signatures: Signatures,
+    view_columns: Sequence[Column],
+    views: Views = MappingProxyType({}),
 ) -> Query:
-    """The bound query, whose columns are exactly the view's; refused where this cannot be said for sure."""
+    """The bound query, whose columns are exactly the view's; refused where this cannot be said for sure.
+
+    A view among `views` is read as the subquery that it is.
+    """
+
+    def bound(text: str, columns: Sequence[Column], below: BoundViews) -> Query:
+        query = QueryBinder(signatures, tables, below).query(read_query(text), None)
+        check_columns(query, columns)
+        return query
+
     try:
         with _room_for_depth():
-            query = QueryBinder(signatures, tables).query(read_query(canonical_text), None)
+            below = BoundViews(views, lambda view, others: bound(view.text, view.columns, others))
+            return bound(canonical_text, view_columns, below)
     except RecursionError:
         raise StatementTooComplex("the query is nested too deeply") from None
+
+
+def check_columns(query: Query, view_columns: Sequence[Column]) -> None:
+    """Refuse a bound query whose columns PostgreSQL has otherwise."""
     theirs = [(each.name, each.type) for each in view_columns]
     ours = [(each.name, each.type) for each in query.columns]
     if theirs != ours:
@@ -37,7 +57,6 @@ def bind(
             if differing is None
             else f"PostgreSQL has {differing[0]}, we have {differing[1]}",
         )
-    return query
 
 
 @contextmanager

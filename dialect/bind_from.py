@@ -26,6 +26,7 @@ from dialect.bound import (
 )
 from dialect.bound_expression import And, Coalesce, Expression
 from dialect.coerce import as_common_type, cast
+from dialect.expand import BoundViews
 from dialect.scope import Scope, Source
 from dialect.unbindable import refused, refused_node
 
@@ -39,6 +40,7 @@ class FromBinder:
 
     signatures: Signatures
     tables: Tables
+    views: BoundViews
     scope: Scope
     bind_query: Callable[[exp.Expr, Scope], Query]
 
@@ -144,12 +146,17 @@ class FromBinder:
             level, common = found
             number = self._add(alias, None, columns := _renamed(common.columns, names))
             return CommonTableScan(number, level, common.number, alias, columns)
-        table = self.tables.get(TableName(folded(schema), name))
+        relation = TableName(folded(schema), name)
+        visible_schema = relation.schema if node.args.get("alias") is None else None
+        view = self.views.query(relation)
+        if view is not None:
+            number = self._add(alias, visible_schema, columns := _renamed(view.columns, names))
+            return Derived(number, view, False, alias, columns)
+        table = self.tables.get(relation)
         if table is None:
-            raise refused(f'the relation "{folded(schema)}.{name}", which is not among the tables')
+            raise refused(f'the relation "{relation.schema}.{name}", which is not among the tables')
         columns = _renamed(tuple(OutputColumn(each.name, each.type) for each in table.columns), names)
-        unaliased = node.args.get("alias") is None
-        number = self._add(alias, table.name.schema if unaliased else None, columns)
+        number = self._add(alias, visible_schema, columns)
         return Scan(number, table.name, alias, columns)
 
     def _derived(self, query: exp.Expr, node: exp.Expr, *, lateral: bool) -> FromItem:

@@ -30,6 +30,7 @@ from dialect.bound import (
 from dialect.bound_expression import Column, Expression, Output, SortKey
 from dialect.bound_walk import has_aggregate
 from dialect.coerce import as_common_type, coerced
+from dialect.expand import BoundViews
 from dialect.scope import CommonName, Scope
 from dialect.unbindable import refused, refused_node
 
@@ -54,10 +55,11 @@ _REFUSED_PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class QueryBinder:
-    """Binds queries over these tables."""
+    """Binds queries over these tables and views."""
 
     signatures: Signatures
     tables: Tables
+    views: BoundViews
 
     def query(self, node: exp.Expr, outer: Scope | None) -> Query:
         """Bind a query inside another's scope (None: the outermost)."""
@@ -101,7 +103,7 @@ class QueryBinder:
             if node.args.get(part):
                 found = node.args[part]
                 raise refused_node(found[0] if isinstance(found, list) else found)
-        sources = FromBinder(self.signatures, self.tables, scope, self.query)
+        sources = FromBinder(self.signatures, self.tables, self.views, scope, self.query)
         items = sources.items(node)
         windows = {folded(each.this): each for each in node.args.get("windows") or ()}
         binder = ExpressionBinder(self.signatures, sources.scope, self.query, windows)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from psycopg import AsyncConnection
 
 from catalog.errors import Error
-from catalog.schema import Column, Table, TableName, Tables
+from catalog.schema import Column, ForeignKey, Table, TableName, Tables
 from catalog.signatures import (
     CastSignature,
     Collation,
@@ -118,14 +118,17 @@ def read_snapshot() -> Snapshot:
     signatures = make_signatures(
         *([_KINDS[kind](*map(_frozen, values)) for values in rows[kind]] for kind in _KINDS)
     )
-    tables = [
-        Table(
-            TableName(*name),
-            tuple(Column(each, SqlType(*type_), nullable) for each, type_, nullable in columns),
-        )
-        for name, columns in rows["table"]
-    ]
+    tables = [_table(*values) for values in rows["table"]]
     return Snapshot(signatures, {table.name: table for table in tables})
+
+
+def _table(name: Any, columns: Any, keys: Any, foreign_keys: Any, _oid: int) -> Table:
+    return Table(
+        TableName(*name),
+        tuple(Column(each, SqlType(*type_), *rest) for each, type_, *rest in columns),
+        tuple(map(tuple, keys)),
+        tuple(ForeignKey(tuple(own), TableName(*parent), tuple(its)) for own, parent, its in foreign_keys),
+    )
 
 
 def _frozen(value: Any) -> Any:
@@ -146,7 +149,7 @@ def snapshot_text(snapshot: Snapshot) -> str:
     rows += [("cast", each) for each in signatures.casts.values() if {each.source, each.target} <= types]
     rows += [("collation", each) for name, each in signatures.collations.items() if name in ("C", "POSIX")]
     lines = [[kind, *astuple(each)] for kind, each in rows]
-    lines += [["table", *astuple(table)] for table in snapshot.tables.values()]
+    lines += [["table", *astuple(replace(table, oid=0))] for table in snapshot.tables.values()]
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 

@@ -1,0 +1,46 @@
+-- A relation as the binder needs to know it. The body is also run by itself, where the schema is not installed
+-- (`catalog/signatures_postgres.py`): it names everything in full, and calls nothing of ours.
+CREATE OR REPLACE FUNCTION gavial.relation(relation oid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT pg_catalog.jsonb_build_object(
+        'oid', c.oid::pg_catalog.int8,
+        'schema', n.nspname,
+        'name', c.relname,
+        'columns', (
+            SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(a.attname, a.atttypid::pg_catalog.int8,
+                a.atttypmod, a.attcollation::pg_catalog.int8, NOT a.attnotnull, a.attnum) ORDER BY a.attnum), '[]')
+            FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+        'keys', (
+            SELECT coalesce(pg_catalog.jsonb_agg(k.names ORDER BY k.is_primary DESC, k.names), '[]')
+            FROM (
+                SELECT i.indisprimary AS is_primary, (
+                    SELECT pg_catalog.jsonb_agg(a.attname ORDER BY part.place)
+                    FROM pg_catalog.unnest(i.indkey) WITH ORDINALITY AS part (number, place)
+                    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = part.number
+                    WHERE part.place <= i.indnkeyatts) AS names
+                FROM pg_catalog.pg_index i
+                WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid
+                  AND NOT i.indisexclusion AND i.indpred IS NULL AND i.indexprs IS NULL) k),
+        -- One that references a partitioned table has a copy for each partition; one with PERIOD compares no equals.
+        'foreign_keys', (
+            SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(
+                (SELECT pg_catalog.jsonb_agg(a.attname ORDER BY part.place)
+                 FROM pg_catalog.unnest(f.conkey) WITH ORDINALITY AS part (number, place)
+                 JOIN pg_catalog.pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = part.number),
+                pn.nspname, pc.relname,
+                (SELECT pg_catalog.jsonb_agg(a.attname ORDER BY part.place)
+                 FROM pg_catalog.unnest(f.confkey) WITH ORDINALITY AS part (number, place)
+                 JOIN pg_catalog.pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = part.number)
+                ) ORDER BY f.conname), '[]')
+            FROM pg_catalog.pg_constraint f
+            JOIN pg_catalog.pg_class pc ON pc.oid = f.confrelid
+            JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace
+            WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.convalidated
+              AND coalesce(pg_catalog.to_jsonb(f) ->> 'conperiod', 'false') = 'false'
+              AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint whole
+                              WHERE whole.oid = f.conparentid AND whole.conrelid = f.conrelid)))
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1
+$body$;
+COMMENT ON FUNCTION gavial.relation(oid) IS 'a table or view: its columns, keys and validated foreign keys';
