@@ -1,0 +1,119 @@
+"""What holds of every plan; looked at after every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from catalog.types import BOOL, SqlType
+from dialect.scalar import And, Or, Reference, Scalar
+from planner.columns import column_numbers, free_columns, refer
+from planner.logical import (
+    Aggregate,
+    DependentJoin,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Plan,
+    Project,
+    Scan,
+    Union,
+    Values,
+    fields,
+)
+from planner.scalar_tree import arguments, inside
+from planner.tree import children, expressions, nodes
+
+
+def check(query: LogicalQuery) -> None:
+    """Every column has one number, is there where it is read, and has there the type it is read with."""
+    _Check().plan(query.plan, {})
+    missing = {each.column for each in query.outputs} - column_numbers(query.plan)
+    assert not missing, f"the answer's columns {sorted(missing)} are not in the plan"
+
+
+def check_unnested(query: LogicalQuery) -> None:
+    """The same, and no part of the plan hangs on another's rows."""
+    check(query)
+    for node in nodes(query.plan):
+        assert not isinstance(node, DependentJoin), "a dependent join is left"
+
+
+@dataclass
+class _Check:
+    made: set[int] = field(default_factory=set)
+
+    def plan(self, plan: Plan, around: Mapping[int, SqlType]) -> None:
+        """Check the node and all below it; `around` are the columns of the rows it is computed for."""
+        inputs = children(plan)
+        for number, child in enumerate(inputs):
+            seen = around
+            if number == 1 and isinstance(plan, DependentJoin):
+                seen = {**around, **_types(fields(plan.left))}
+            self.plan(child, seen)
+        own = {column: type_ for child in inputs for column, type_ in _types(fields(child)).items()}
+        for expression in expressions(plan):
+            _expression(expression, {**around, **own})
+        self._made(plan, own)
+        _shape(plan)
+
+    def _made(self, plan: Plan, own: Mapping[int, SqlType]) -> None:
+        match plan:
+            case Scan(columns=columns):
+                made = [each.field.column for each in columns]
+            case Values(fields=these) | Union(fields=these):
+                made = [each.column for each in these]
+            case Aggregate(columns=aggregated):
+                made = [each.field.column for each in aggregated]
+            case Project(columns=computed):
+                passing = [each for each in computed if each.field.column in known]
+                for each in passing:
+                    assert each.value == Reference(each.field.column, each.field.type), (
+                        f"{each} is another column"
+                    )
+                    assert each.field.type == known[each.field.column], each
+                made = [each.field.column for each in computed if each.field.column not in known]
+            case _:
+                made = []
+        assert len(set(made)) == len(made), f"a number stands for two columns of {type(plan).__name__}"
+        assert not self.made & {*made}, f"columns {sorted(self.made & {*made})} are made twice"
+        self.made |= {*made}
+
+
+def _types(these: tuple[Field, ...]) -> dict[int, SqlType]:
+    return {each.column: each.type for each in these}
+
+
+def _expression(expression: Scalar, known: Mapping[int, SqlType]) -> None:
+    for each in inside(expression):
+        match each:
+            case Reference(column=column, type=type_):
+                assert column in known, f"column {column} is read where it is not"
+                assert type_ == known[column], f"column {column} is {known[column]}, read as {type_}"
+            case And() | Or():
+                assert not any(isinstance(inner, type(each)) for inner in arguments(each)), (
+                    "AND in AND or OR in OR"
+                )
+
+
+def _shape(plan: Plan) -> None:
+    match plan:
+        case Filter(condition=condition):
+            assert condition.type.oid == BOOL
+        case Join(left=left, right=right, condition=condition):
+            assert condition.type.oid == BOOL
+            assert not free_columns(right) & column_numbers(left), "a join whose right side hangs on its left"
+            assert not free_columns(left) & column_numbers(right), "a join whose left side hangs on its right"
+        case DependentJoin(kind=kind, condition=condition):
+            assert condition.type.oid == BOOL
+            assert kind not in (JoinKind.RIGHT, JoinKind.FULL)
+        case Aggregate(input=child, keys=keys):
+            assert set(keys) <= set(fields(child)), "a key that is no column of the input"
+        case Union(inputs=inputs, fields=these):
+            for each in inputs:
+                oids = [column.type.oid for column in fields(each)]
+                assert oids == [column.type.oid for column in these], "inputs of a union differ"
+        case Values(rows=rows, fields=these):
+            assert all(len(row) == len(these) for row in rows)

@@ -1,0 +1,124 @@
+"""Which columns a plan gives and needs, and how they are exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from catalog.errors import StatementTooComplex
+from catalog.types import SqlType
+from dialect.scalar import Reference, Scalar
+from planner.logical import Aggregate, Computed, Field, Plan, Project, Scan, Union, Values, fields
+from planner.scalar_tree import inside, transform_scalar
+from planner.tree import children, expressions, nodes, with_children, with_expressions
+
+_MOST: Final = 100_000
+"""Numbers in a plan: what grows beyond comes from subqueries inside each other, each copied several times."""
+
+
+@dataclass
+class Numbers:
+    """Gives every column of a plan a number of its own."""
+
+    last: int = 0
+
+    def field(self, name: str, type: SqlType) -> Field:
+        """A new column."""
+        self.last += 1
+        if self.last > _MOST:
+            raise StatementTooComplex("the query has too many subqueries inside each other")
+        return Field(self.last, name, type)
+
+
+def numbers_after(plan: Plan) -> Numbers:
+    """Numbers that the plan does not use."""
+    return Numbers(max((each.column for node in nodes(plan) for each in fields(node)), default=0))
+
+
+def refer(field: Field) -> Reference:
+    """The column as an expression."""
+    return Reference(field.column, field.type)
+
+
+def passing(these: Iterable[Field]) -> tuple[Computed, ...]:
+    """The columns of a Project that pass unchanged."""
+    return tuple(Computed(each, refer(each)) for each in these)
+
+
+def column_numbers(plan: Plan) -> frozenset[int]:
+    """The columns that the plan gives."""
+    return frozenset(each.column for each in fields(plan))
+
+
+def references(*scalars: Scalar) -> frozenset[int]:
+    """The columns that stand in the expressions."""
+    found = chain.from_iterable(map(inside, scalars))
+    return frozenset(each.column for each in found if isinstance(each, Reference))
+
+
+def free_columns(plan: Plan) -> frozenset[int]:
+    """The columns that the plan needs and does not have: those of the queries around it."""
+    inputs = children(plan)
+    needed = references(*expressions(plan)).union(*map(free_columns, inputs))
+    return needed.difference(*map(column_numbers, inputs)) if needed else needed
+
+
+def substitute(scalar: Scalar, replacements: Mapping[int, Scalar]) -> Scalar:
+    """The expression with columns replaced by expressions."""
+
+    def change(found: Scalar) -> Scalar:
+        return replacements.get(found.column, found) if isinstance(found, Reference) else found
+
+    return transform_scalar(scalar, change)
+
+
+def substitute_in_plan(plan: Plan, replacements: Mapping[int, Scalar]) -> Plan:
+    """The plan with its free columns replaced."""
+    inputs = tuple(substitute_in_plan(each, replacements) for each in children(plan))
+    return with_expressions(with_children(plan, inputs), lambda each: substitute(each, replacements))
+
+
+def renumbered(plan: Plan, numbers: Numbers) -> tuple[Plan, Mapping[int, Field]]:
+    """The plan over again with columns of its own, and for each old number the new column.
+
+    Free columns stay what they are: the copy may stand beside the original.
+    """
+    copy = _Copy(numbers, {}, {})
+    return copy.plan(plan), copy.made
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    numbers: Numbers
+    made: dict[int, Field]
+    replacements: dict[int, Scalar]
+
+    def plan(self, plan: Plan) -> Plan:
+        plan = with_children(plan, tuple(self.plan(each) for each in children(plan)))
+        plan = with_expressions(plan, lambda each: substitute(each, self.replacements))
+        match plan:
+            case Scan(columns=table):
+                return replace(
+                    plan, columns=tuple(replace(each, field=self.new(each.field)) for each in table)
+                )
+            case Values(fields=these) | Union(fields=these):
+                return replace(plan, fields=tuple(self.new(each) for each in these))
+            case Project(columns=columns):
+                return replace(
+                    plan, columns=tuple(replace(each, field=self.new(each.field)) for each in columns)
+                )
+            case Aggregate(keys=keys, columns=calls):
+                return replace(
+                    plan,
+                    keys=tuple(self.new(each) for each in keys),
+                    columns=tuple(replace(each, field=self.new(each.field)) for each in calls),
+                )
+        return plan
+
+    def new(self, field: Field) -> Field:
+        if field.column not in self.made:
+            self.made[field.column] = self.numbers.field(field.name, field.type)
+            self.replacements[field.column] = refer(self.made[field.column])
+        return self.made[field.column]
