@@ -68,13 +68,10 @@ class _Check:
             case Aggregate(columns=aggregated):
                 made = [each.field.column for each in aggregated]
             case Project(columns=computed):
-                passing = [each for each in computed if each.field.column in known]
-                for each in passing:
-                    assert each.value == Reference(each.field.column, each.field.type), (
-                        f"{each} is another column"
-                    )
-                    assert each.field.type == known[each.field.column], each
-                made = [each.field.column for each in computed if each.field.column not in known]
+                for each in computed:
+                    if each.field.column in own:
+                        assert each.value == refer(each.field), f"{each} is another column"
+                made = [each.field.column for each in computed if each.field.column not in own]
             case _:
                 made = []
         assert len(set(made)) == len(made), f"a number stands for two columns of {type(plan).__name__}"
