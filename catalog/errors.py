@@ -41,6 +41,14 @@ class FeatureNotSupported(Error, sqlstate="0A000"):
     """Valid in PostgreSQL, but cannot pass through Gavial."""
 
 
+class NotMaintainable(FeatureNotSupported):
+    """A query with a piece that no rule covers; its place is looked up by the piece's name."""
+
+    def __init__(self, piece: str, *, hint: str | None = None) -> None:
+        super().__init__(f"cannot maintain a query with {piece}", hint=hint)
+        self.piece = piece
+
+
 class InvalidAuthorization(Error, sqlstate="28000"):
     """The connection cannot be authenticated in this way."""
 
@@ -119,3 +127,10 @@ class DamagedBatch(Error, sqlstate="XX001"):
 
 class Fenced(Error, sqlstate="55006"):
     """Another coordinator has taken this database over."""
+
+
+class ValueNotStorable(Error, sqlstate="0A000"):
+    """PostgreSQL holds a value that a batch cannot hold; the message names the column."""
+
+    def __init__(self, column: str, reason: str) -> None:
+        super().__init__(f'a value of column "{column}" cannot be stored', detail=reason)

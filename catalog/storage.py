@@ -3,6 +3,7 @@ bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -76,6 +77,17 @@ class ListOf:
 
 Storage: TypeAlias = Plain | Decimal | ListOf
 
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column as its values come and as they are stored; its type is no domain, an array has an element."""
+
+    name: str
+    type: SqlType
+    storage: Storage
+    element: StoredColumn | None = None
+
+
 # A numeric without a modifier may have any scale: so many digits behind the point are kept, more are an
 # error.
 FREE_NUMERIC = Decimal(MAX_DIGITS, FREE_SCALE)
@@ -105,6 +117,17 @@ _PLAIN = {
     TIMESTAMPTZ: Plain.TIMESTAMPTZ,
     INTERVAL: Plain.INTERVAL,
 }
+
+
+def stored_column(name: str, type: SqlType, types: Mapping[int, TypeSignature]) -> StoredColumn:
+    """A column of this type: domains are followed to what they are made of, arrays to their elements."""
+    signature = types.get(type.oid)
+    if signature is not None and signature.base:
+        return stored_column(name, SqlType(signature.base, collation=type.collation), types)
+    if signature is not None and signature.element and signature.category == "A":
+        element = stored_column(name, SqlType(signature.element, type.typmod, type.collation), types)
+        return StoredColumn(name, type, ListOf(element.storage), element)
+    return StoredColumn(name, type, storage_of(type, signature))
 
 
 def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage:

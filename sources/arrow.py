@@ -1,0 +1,47 @@
+"""The Arrow type in which each stored value lies in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+import pyarrow as pa
+
+from catalog.storage import Decimal, ListOf, Plain, Storage
+
+INTERVAL: Final = pa.struct(
+    [
+        pa.field("months", pa.int32(), nullable=False),
+        pa.field("days", pa.int32(), nullable=False),
+        pa.field("microseconds", pa.int64(), nullable=False),
+    ]
+)
+
+PLAIN: Final[Mapping[Plain, pa.DataType]] = {
+    Plain.BOOLEAN: pa.bool_(),
+    Plain.INT16: pa.int16(),
+    Plain.INT32: pa.int32(),
+    Plain.INT64: pa.int64(),
+    Plain.FLOAT32: pa.float32(),
+    Plain.FLOAT64: pa.float64(),
+    Plain.TEXT: pa.string(),
+    Plain.BYTES: pa.binary(),
+    Plain.DATE: pa.date32(),
+    Plain.TIME: pa.int64(),
+    Plain.TIMESTAMP: pa.timestamp("us"),
+    Plain.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    Plain.INTERVAL: INTERVAL,
+}
+
+
+def arrow_type(storage: Storage) -> pa.DataType:
+    """The Arrow type of a column that is stored so."""
+    match storage:
+        case Plain():
+            return PLAIN[storage]
+        case Decimal(precision=precision, scale=scale):
+            return pa.decimal128(precision, scale)
+        case ListOf(element=element):
+            return pa.list_(arrow_type(element))
+        case _:
+            assert_never(storage)
