@@ -1,0 +1,46 @@
+"""Sessions of ours in a database whose changes are captured."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg import Connection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+LOCK_SECONDS: Final = 10
+
+# With row_security off a policy that applies to us is an error, not rows that are missing.
+_OPTIONS: Final = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "row_security=off",
+        "default_transaction_isolation=read\\ committed",
+        "search_path=pg_catalog",
+        "statement_timeout=0",
+        "idle_in_transaction_session_timeout=0",
+        f"lock_timeout={LOCK_SECONDS}s",
+        "DateStyle=ISO",
+        "IntervalStyle=postgres",
+        "TimeZone=UTC",
+        "extra_float_digits=1",
+        "bytea_output=hex",
+    )
+)
+
+
+def connect(address: str, application: str = "gavial") -> Connection:
+    """A session in autocommit mode, with no setting of the role's or the database's that changes answers."""
+    return Connection.connect(session_address(address, application), autocommit=True, prepare_threshold=None)
+
+
+def session_address(address: str, application: str, **parameters: str) -> str:
+    """The same address for libpq, with the settings that every session of ours has."""
+    given = str(conninfo_to_dict(address).get("options") or "")
+    return make_conninfo(
+        address,
+        options=f"{given} {_OPTIONS}".strip(),
+        application_name=application,
+        client_encoding="UTF8",
+        keepalives_idle=60,
+        **parameters,
+    )

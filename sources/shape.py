@@ -1,0 +1,78 @@
+"""What a table looks like: its columns, and the tables that hold its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.signatures import TypeSignature
+from catalog.storage import StoredColumn, stored_column
+from catalog.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column and its number in pg_attribute."""
+
+    number: int
+    type: SqlType
+    stored: StoredColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A table that holds rows; another `file` holds other rows, or the same in other places."""
+
+    oid: int
+    name: str
+    file: int
+    blocks: int = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a copy relies on: pieces that were copied while it stayed equal fit together."""
+
+    relation: int
+    columns: tuple[Attribute, ...]
+    leaves: tuple[Leaf, ...]
+
+
+_COLUMNS: Final = """
+    SELECT a.attnum::int, a.attname::text, a.atttypid::int8, a.atttypmod, a.attcollation::int8
+    FROM pg_attribute a
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    ORDER BY a.attnum
+"""
+_TYPES: Final = """
+    WITH RECURSIVE used AS (
+        SELECT a.atttypid AS oid FROM pg_attribute a
+        WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+        UNION
+        SELECT made_of FROM used u JOIN pg_type t USING (oid),
+            LATERAL (VALUES (t.typbasetype), (t.typelem)) v (made_of) WHERE made_of <> 0
+    )
+    SELECT t.oid::int8, n.nspname::text, t.typname::text, t.typtype::text, t.typcategory::text,
+        t.typispreferred, CASE WHEN t.typcategory = 'A' AND t.typarray = 0 THEN t.typelem ELSE 0 END::int8,
+        t.typarray::int8, t.typbasetype::int8, t.typcollation::int8
+    FROM used JOIN pg_type t USING (oid) JOIN pg_namespace n ON n.oid = t.typnamespace
+"""
+_LEAVES: Final = """
+    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname), pg_relation_filenode(c.oid)::int8,
+        (pg_relation_size(c.oid) / current_setting('block_size')::int)::int
+    FROM gavial.leaves(%s) l JOIN pg_class c ON c.oid = l JOIN pg_namespace n ON n.oid = c.relnamespace
+    ORDER BY c.oid
+"""
+
+
+def read_shape(connection: Connection, relation: int) -> Shape:
+    """The table as it is now; without leaves, there is none."""
+    types = {row[0]: TypeSignature(*row) for row in connection.execute(_TYPES, (relation,))}
+    columns = []
+    for number, name, oid, typmod, collation in connection.execute(_COLUMNS, (relation,)):
+        type = SqlType(oid, typmod, collation)
+        columns.append(Attribute(number, type, stored_column(name, type, types)))
+    leaves = connection.execute(_LEAVES, (relation,)).fetchall()
+    return Shape(relation, tuple(columns), tuple(Leaf(*row) for row in leaves))

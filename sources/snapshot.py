@@ -1,0 +1,114 @@
+"""Copies a table as it was at one position of the WAL into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from psycopg import IsolationLevel, sql
+
+from catalog.batch import Batch
+from catalog.failpoints import failpoint
+from sources.columns import decode_rows
+from sources.copying import Rows, copy_rows
+from sources.fields import Layout
+from sources.login import connect
+from sources.place import Place
+from sources.position import Position, Stopped
+from sources.shape import Leaf, Shape
+from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
+
+WORKERS: Final = 2
+PIECE_BLOCKS: Final = 4096
+BATCH_BYTES: Final = 32 << 20
+"""Of rows as COPY sends them; a worker's memory is a small multiple of this."""
+
+UNNUMBERED: Final = 0
+"""The version of the columns gets its number when the batches are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Blocks of a leaf; the last piece has no end, for the table may have grown before the snapshot."""
+
+    leaf: Leaf
+    first: int
+    end: int | None
+
+
+def copy_table(
+    place: Place, position: Position, shape: Shape, go_on: Callable[[], bool]
+) -> tuple[Batch, ...]:
+    """Seal every row that the table had at `position`; a copy that fails leaves no file behind.
+
+    It is good only if the shape was the same from before the position to the end of the copy: what is
+    rewritten or truncated in between looks empty to the snapshot.
+    """
+    sealed: list[Batch] = []
+
+    def copy(piece: Piece) -> None:
+        for rows in _rows_of(place.address, position, shape, piece):
+            if not go_on():
+                raise Stopped
+            table = as_insertions(rows, shape, position.lsn)
+            buffer = table_buffer(shape.relation)
+            sealed.append(place.warehouse.seal(buffer, table, 0, position.lsn, UNNUMBERED))
+            failpoint("copy: batch sealed")
+
+    try:
+        with ThreadPoolExecutor(WORKERS, "copy") as workers:
+            for _ in workers.map(copy, pieces_of(shape)):
+                failpoint("copy: piece done")
+    except BaseException:
+        place.warehouse.remove(batch.file for batch in sealed)
+        raise
+    return tuple(sealed)
+
+
+def pieces_of(shape: Shape) -> Iterator[Piece]:
+    """Every block of every leaf, once."""
+    for leaf in shape.leaves:
+        starts = range(0, max(leaf.blocks, 1), PIECE_BLOCKS)
+        for first in starts:
+            yield Piece(leaf, first, None if first == starts[-1] else first + PIECE_BLOCKS)
+
+
+def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
+    """The rows of a batch, each inserted at the position."""
+    decoded = decode_rows(rows.data, rows.starts, [each.stored for each in shape.columns], Layout.COPY)
+    count = len(rows.starts)
+    columns = {f"a{each.number}": array for each, array in zip(shape.columns, decoded.arrays, strict=True)}
+    return pa.table(
+        {
+            **columns,
+            WEIGHT: pa.repeat(pa.scalar(1, pa.int64()), count),
+            COMMIT_LSN: pa.repeat(pa.scalar(lsn, pa.int64()), count),
+            IS_UPDATE: pa.repeat(pa.scalar(False), count),
+        }
+    )
+
+
+def _rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[Rows]:
+    """In a transaction of its own, so that a lock somebody waits for is not held for long."""
+    with connect(address, "gavial copy") as connection:
+        connection.isolation_level = IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        with connection.transaction():
+            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(position.snapshot))
+            query = _query(shape, piece).as_bytes(connection)
+            yield from copy_rows(connection.pgconn, query, BATCH_BYTES)
+
+
+def _query(shape: Shape, piece: Piece) -> sql.Composed:
+    """By name, for a partition may number its columns in another way."""
+    query = sql.SQL("SELECT {} FROM ONLY {} WHERE ctid >= {}::tid").format(
+        sql.SQL(", ").join(sql.Identifier(each.stored.name) for each in shape.columns),
+        sql.SQL(piece.leaf.name),
+        f"({piece.first},0)",
+    )
+    if piece.end is None:
+        return query
+    return query + sql.SQL(" AND ctid < {}::tid").format(f"({piece.end},0)")
