@@ -1,0 +1,117 @@
+"""What changes of the inputs do to a join, for any condition, NULLs, duplicates and both sides at once.
+
+X |> Y are the rows of X without a partner in Y, X |x Y those with one; both are linear in X for a fixed Y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from dialect.scalar import Constant, Scalar
+from planner.columns import refer, references
+from planner.delta import Moments, Steps, keep
+from planner.logical import Computed, Field, Join, JoinKind
+from planner.weighted import Compute, Consolidate, Matched, Negate, Pairs, Sum, Weighted, fields
+
+
+def join_change(join: Join, left: Moments, right: Moments, steps: Steps) -> Weighted:
+    """The change of a join."""
+    condition = join.condition
+    columns = fields(left.change) + fields(right.change)
+    match join.kind:
+        case JoinKind.INNER:
+            return _pairs(left.change, right.before, left.after, right.change, condition)
+        case JoinKind.SEMI | JoinKind.ANTI:
+            return _partnership(left, right, condition, steps).rows(join.kind is JoinKind.ANTI)
+        case JoinKind.LEFT:
+            return _outer(left, right, condition, steps)
+        case JoinKind.RIGHT:
+            return keep(_outer(right, left, condition, steps), columns)
+        case JoinKind.FULL:
+            unmatched = _partnership(right, left, condition, steps).rows(negated=True)
+            return Sum((_outer(left, right, condition, steps), _padded(unmatched, columns)), columns)
+        case _:
+            assert_never(join.kind)
+
+
+def _pairs(
+    left_change: Weighted, right_before: Weighted, left_after: Weighted, right_change: Weighted, on: Scalar
+) -> Weighted:
+    """d(L x R) = dL x R0 + L1 x dR, as (L0 + dL) x (R0 + dR) = L0 x R0 + dL x R0 + (L0 + dL) x dR."""
+    first, second = Pairs(left_change, right_before, on), Pairs(left_after, right_change, on)
+    return Sum((first, second), fields(first))
+
+
+def _outer(left: Moments, right: Moments, condition: Scalar, steps: Steps) -> Weighted:
+    """L ->< R = L x R + padded(L |> R).
+
+    Of L1 only the affected rows have a pair with dR, and of R0 only their partners one with dL.
+    """
+    found = _partnership(left, right, condition, steps)
+    pairs = _pairs(left.change, found.partners, found.affected, right.change, condition)
+    columns = fields(pairs)
+    return Sum((pairs, _padded(found.rows(negated=True), columns)), columns)
+
+
+def _padded(rows: Weighted, columns: tuple[Field, ...]) -> Weighted:
+    """The rows with NULL in those columns that they have not."""
+    present = {each.column for each in fields(rows)}
+    return Compute(
+        rows,
+        tuple(
+            Computed(
+                each,
+                refer(each) if each.column in present else Constant(None, each.type),
+            )
+            for each in columns
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Partnership:
+    """Left rows whose partners changed (`affected`), the right rows of BEFORE that matter (`partners`), and
+    which right rows there are as far as the condition sees them."""
+
+    change: Weighted
+    affected: Weighted
+    partners: Weighted
+    present_before: Weighted
+    present_after: Weighted
+    condition: Scalar
+
+    def rows(self, negated: bool) -> Weighted:
+        """d(L |> R) = dL |> R0 + A |> R1 - A |> R0 with A = L1 |x dR; likewise with a partner.
+
+        L1 |> R1 - L0 |> R0 = (L1 |> R1 - L1 |> R0) + dL |> R0, and a row of L1 outside A has the same
+        partners in R0 and R1, so it falls out of the bracket.
+        """
+
+        def by(left: Weighted, right: Weighted) -> Weighted:
+            return Matched(left, right, self.condition, negated)
+
+        before, after = self.present_before, self.present_after
+        return Sum(
+            (by(self.change, before), by(self.affected, after), Negate(by(self.affected, before))),
+            fields(self.change),
+        )
+
+
+def _partnership(left: Moments, right: Moments, condition: Scalar, steps: Steps) -> _Partnership:
+    """The states are looked at once each, and only where a row of the changes meets the condition.
+
+    Whether a row is present is the sum of its weights, so the partners are consolidated; R0 and R1 are bags,
+    so the sums are never negative. By only the columns that the condition reads: fewer rows, same truth. Of
+    dR the rows without a left row are there too; they are nobody's partners.
+    """
+    affected = steps.add(
+        "left rows whose partners change", Matched(left.after, right.change, condition, negated=False)
+    )
+    concerned = Sum((left.change, affected), fields(affected))
+    partners = steps.add("their partners before", Matched(right.before, concerned, condition, negated=False))
+    looked_at = tuple(each for each in fields(partners) if each.column in references(condition))
+    before = steps.add("partners present before", Consolidate(keep(partners, looked_at)))
+    arrived = keep(right.change, looked_at)
+    after = steps.add("partners present after", Consolidate(Sum((before, arrived), looked_at)))
+    return _Partnership(left.change, affected, partners, before, after, condition)

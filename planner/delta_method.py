@@ -1,0 +1,18 @@
+"""How the change of a node with a state can be computed."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class Method(Enum):
+    """From the change and the old state; so if nothing was taken away; from the input's new content."""
+
+    LINEAR = "linear"
+    COMBINE = "combine"
+    RECOMPUTE = "recompute"
+
+
+METHODS: Final = (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE)
+"""The cheapest first."""

@@ -1,0 +1,190 @@
+"""What an aggregate stores so that it can go on from there, and how its columns are computed from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from catalog.types import (
+    BOOL,
+    BPCHAR,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    NUMERIC,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    SqlType,
+)
+from dialect.scalar import Branch, Call, Case, Cast, CastMethod, Constant, Notation, Reference, Scalar
+from planner.columns import Numbers, passing, refer
+from planner.logical import Aggregate, AggregateCall, Computed
+from planner.weighted import Tallied, Tally
+
+_INT8: Final = SqlType(INT8)
+_NUMERIC: Final = SqlType(NUMERIC)
+_FLOAT8: Final = SqlType(FLOAT8)
+_BOOL: Final = SqlType(BOOL)
+
+_INTEGERS: Final = (INT2, INT4, INT8)
+_FLOATS: Final = (FLOAT4, FLOAT8)
+_ORDERED: Final = (*_INTEGERS, NUMERIC, *_FLOATS, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TEXT, BPCHAR)
+
+
+def _function(oid: int, name: str, *arguments: Scalar, type: SqlType) -> Call:
+    return Call(oid, name, Notation.OPERATOR, arguments, 0, type)
+
+
+def _equal(left: Scalar, right: Scalar) -> Call:
+    return _function(467, "=", left, right, type=_BOOL)
+
+
+def positive(count: Scalar) -> Call:
+    """Whether a count is above zero."""
+    return _function(470, ">", count, Constant("0", _INT8), type=_BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Tallying:
+    """The stored columns behind the keys, the first of them the number of rows, and the aggregate's columns.
+
+    `invertible`: what a negative weight adds takes away exactly what a positive one added.
+    """
+
+    stored: tuple[Tallied, ...]
+    columns: tuple[Computed, ...]
+    invertible: bool
+
+    @property
+    def rows(self) -> Reference:
+        """The number of the group's rows."""
+        return refer(self.stored[0].field)
+
+    @property
+    def merging(self) -> tuple[Tallied, ...]:
+        """The tallies that make of two rows of a group, of older and of newer input, the row of both."""
+        return tuple(
+            Tallied(
+                each.field,
+                each.tally if each.tally in (Tally.LEAST, Tally.GREATEST) else Tally.SUM,
+                refer(each.field),
+            )
+            for each in self.stored
+        )
+
+
+def tallying(aggregate: Aggregate, numbers: Numbers) -> Tallying | None:
+    """The tallies that give the aggregate's columns; None where a call is not made of tallies."""
+    ledger = _Ledger(numbers)
+    ledger.tally(Tally.WEIGHT, None, "rows", _INT8)
+    columns = list(passing(aggregate.keys))
+    for each in aggregate.columns:
+        if each.call.distinct or each.call.order:
+            return None
+        value = _value(each.call, each.field.name, ledger)
+        if value is None:
+            return None
+        columns.append(Computed(each.field, value))
+    stored = tuple(ledger.stored.values())
+    return Tallying(stored, tuple(columns), all(_is_invertible(each) for each in stored))
+
+
+def _is_invertible(tallied: Tallied) -> bool:
+    """Sums of floats are not: (a + b) - a may differ from b."""
+    match tallied.tally:
+        case Tally.LEAST | Tally.GREATEST:
+            return False
+        case _:
+            return tallied.field.type.oid not in _FLOATS
+
+
+class _Ledger:
+    """Tallies under fresh numbers, each once however many calls need it."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+        self.stored: dict[tuple[Tally, Scalar | None], Tallied] = {}
+
+    def tally(self, tally: Tally, value: Scalar | None, name: str, type: SqlType) -> Reference:
+        """The stored column with this tally."""
+        if (tally, value) not in self.stored:
+            self.stored[tally, value] = Tallied(self._numbers.field(name, type), tally, value)
+        return refer(self.stored[tally, value].field)
+
+    def count(self, value: Scalar, name: str) -> Reference:
+        """The number of rows where the value is not NULL."""
+        return self.tally(Tally.COUNT, value, f"{name}, counted", _INT8)
+
+
+def _value(call: AggregateCall, name: str, ledger: _Ledger) -> Scalar | None:
+    """The call's value by the tallies it needs; None where it is not made of tallies."""
+    if call.name == "count" and not call.arguments:
+        if call.condition is None:
+            return ledger.tally(Tally.WEIGHT, None, name, _INT8)
+        return ledger.count(_where(call.condition, Constant("true", _BOOL)), name)
+    if len(call.arguments) != 1:
+        return None
+    [argument] = call.arguments
+    value = argument if call.condition is None else _where(call.condition, argument)
+    match call.name:
+        case "count":
+            return ledger.count(value, name)
+        case "sum" if argument.type.oid in (*_INTEGERS, NUMERIC, *_FLOATS):
+            return _unless_none(value, _sum(value, name, call.type, ledger), name, ledger)
+        case "avg" if argument.type.oid in (*_INTEGERS, NUMERIC, *_FLOATS):
+            return _average(value, name, ledger)
+        case "min" | "max" if argument.type.oid in _ORDERED:
+            tally = Tally.LEAST if call.name == "min" else Tally.GREATEST
+            return ledger.tally(tally, value, name, call.type)
+        case "bool_and" | "every":
+            true = ledger.count(_where(value, value), f"{name}, true")
+            return _unless_none(value, _equal(true, ledger.count(value, name)), name, ledger)
+        case "bool_or":
+            true = ledger.count(_where(value, value), f"{name}, true")
+            return _unless_none(value, positive(true), name, ledger)
+        case _:
+            return None
+
+
+def _where(condition: Scalar, value: Scalar) -> Case:
+    return Case((Branch(condition, value),), Constant(None, value.type), value.type)
+
+
+def _sum(value: Scalar, name: str, type: SqlType, ledger: _Ledger) -> Reference:
+    return ledger.tally(Tally.SUM, value, name, type)
+
+
+def _unless_none(value: Scalar, outcome: Scalar, name: str, ledger: _Ledger) -> Scalar:
+    """The outcome, NULL where no value is left: after a retraction a sum of nothing is 0."""
+    none = _equal(ledger.count(value, name), Constant("0", _INT8))
+    return Case((Branch(none, Constant(None, outcome.type)),), outcome, outcome.type)
+
+
+def _average(value: Scalar, name: str, ledger: _Ledger) -> Scalar:
+    """avg = sum / count, in float8 for floats and in numeric for all else, as PostgreSQL divides."""
+    count = ledger.count(value, name)
+    if value.type.oid in _FLOATS:
+        exact = Cast(value, CastMethod.FUNCTION, 311, _FLOAT8) if value.type.oid == FLOAT4 else value
+        divided = _function(
+            217,
+            "/",
+            _sum(exact, f"{name}, sum", _FLOAT8, ledger),
+            Cast(count, CastMethod.FUNCTION, 482, _FLOAT8),
+            type=_FLOAT8,
+        )
+    else:
+        small = value.type.oid in (INT2, INT4)
+        total = _sum(value, f"{name}, sum", _INT8 if small else _NUMERIC, ledger)
+        divided = _function(
+            1727,
+            "/",
+            Cast(total, CastMethod.FUNCTION, 1781, _NUMERIC) if small else total,
+            Cast(count, CastMethod.FUNCTION, 1781, _NUMERIC),
+            type=_NUMERIC,
+        )
+    return _unless_none(value, divided, name, ledger)

@@ -1,0 +1,278 @@
+"""From a query to its delta plan: where it is cut into subplans, and what each of them keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from planner.columns import Numbers, column_numbers, numbers_after, refer, references
+from planner.delta import Moments, Steps, consolidate, keep, linear, read
+from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
+from planner.delta_join import join_change
+from planner.delta_method import METHODS, Method
+from planner.delta_tallies import Tallying, tallying
+from planner.logical import (
+    Aggregate,
+    Computed,
+    DependentJoin,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
+from planner.tree import children, expressions
+from planner.weighted import (
+    Buffer,
+    Choose,
+    Compute,
+    DeltaPlan,
+    Groups,
+    Guard,
+    Moment,
+    NodeBuffer,
+    Read,
+    Rows,
+    Subplan,
+    TableBuffer,
+    Tallies,
+    Weighted,
+)
+from planner.weighted import fields as fields_of
+from planner.weighted_tree import within
+
+Columns: TypeAlias = frozenset[int]
+
+
+def derive(query: LogicalQuery, methods: tuple[Method, ...] = METHODS) -> DeltaPlan:
+    """The delta plan of an unnested query; each node takes the first of the methods that it can."""
+    derivation = _Derivation(numbers_after(query.plan), methods)
+    derivation.answer(query)
+    return DeltaPlan(tuple(derivation.buffers), tuple(derivation.subplans))
+
+
+@dataclass(slots=True)
+class _Derivation:
+    """The plan so far. `needed` are everywhere the columns that are read above."""
+
+    numbers: Numbers
+    methods: tuple[Method, ...]
+    buffers: list[Buffer] = field(default_factory=list)
+    subplans: list[Subplan] = field(default_factory=list)
+
+    def answer(self, query: LogicalQuery) -> None:
+        """The last subplan: the output columns in their order, a repeated one under a number of its own."""
+        steps = Steps()
+        change = self.change(query.plan, frozenset(each.column for each in query.outputs), steps)
+        present = {each.column: each for each in fields(query.plan)}
+        columns: dict[int, Computed] = {}
+        for each in query.outputs:
+            found = present[each.column]
+            number = (
+                self.numbers.field(each.name, found.type).column if found.column in columns else found.column
+            )
+            columns[number] = Computed(Field(number, each.name, found.type), refer(found))
+        outcome = consolidate(Compute(change, tuple(columns.values())))
+        self._write("answer", _method_of(query.plan), steps, outcome)
+
+    def change(self, plan: Plan, needed: Columns, steps: Steps) -> Weighted:
+        """The node's change, as a part of the subplan that is being written."""
+        match plan:
+            case Filter() | Project() | Union():
+                below = zip(children(plan), _needed_below(plan, needed), strict=True)
+                return linear(
+                    plan, tuple(self.change(each, columns, steps) for each, columns in below), needed
+                )
+            case Join(left=left, right=right):
+                of_left, of_right = _needed_below(plan, needed)
+                return join_change(plan, self.moments(left, of_left), self.moments(right, of_right), steps)
+            case _:
+                return self.moments(plan, needed).change
+
+    def moments(self, plan: Plan, needed: Columns) -> Moments:
+        """The node's content at any moment, from buffers: one of its own unless it is cheap over its
+        inputs'."""
+        match plan:
+            case Filter() | Project() | Union() if _is_cheap(plan):
+                below = zip(children(plan), _needed_below(plan, needed), strict=True)
+                inputs = [self.moments(each, columns) for each, columns in below]
+                return Moments(
+                    linear(plan, tuple(each.before for each in inputs), needed),
+                    linear(plan, tuple(each.change for each in inputs), needed),
+                    linear(plan, tuple(each.after for each in inputs), needed),
+                )
+            case Scan():
+                return self._table(plan, needed)
+            case Aggregate():
+                return self._aggregate(plan, needed)
+            case Distinct(input=child):
+                return self._aggregate(Aggregate(child, fields(child), ()), needed)
+            case Top():
+                return self._top(plan)
+            case Values():
+                return self._values(plan)
+            case DependentJoin():
+                raise AssertionError("a dependent join is left")
+            case Filter() | Project() | Union() | Join():
+                steps = Steps()
+                outcome = self.change(plan, needed, steps)
+                columns = tuple(each for each in fields(plan) if each.column in needed)
+                return read(
+                    self._write(_what(plan), _method_of(plan), steps, keep(outcome, columns)), columns
+                )
+            case _:
+                assert_never(plan)
+
+    def _table(self, scan: Scan, needed: Columns) -> Moments:
+        used = tuple(each for each in scan.columns if each.field.column in needed)
+        columns = tuple(each.field for each in used)
+        number = len(self.buffers)
+        attributes = tuple(each.attribute for each in used)
+        self.buffers.append(TableBuffer(number, scan.table, columns, attributes))
+        return read(number, columns)
+
+    def _values(self, values: Values) -> Moments:
+        """dV = V - V0: the rows at the first firing, nothing after it."""
+        own = Read(len(self.buffers), Moment.BEFORE, values.fields)
+        outcome = difference(Rows(values.rows, values.fields), own)
+        return read(self._write(_what(values), Method.LINEAR, Steps(), outcome), values.fields)
+
+    def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
+        kept = tuple(each for each in aggregate.columns if each.field.column in needed)
+        aggregate = Aggregate(aggregate.input, aggregate.keys, kept)
+        tallies = tallying(aggregate, self.numbers)
+        possible = {Method.RECOMPUTE}
+        if tallies is not None:
+            possible |= {Method.COMBINE, Method.LINEAR} if tallies.invertible else {Method.COMBINE}
+        method = self._first(possible)
+        if tallies is None or method is Method.RECOMPUTE:
+            return self._defined(aggregate)
+        return self._tallied(aggregate, tallies, method)
+
+    def _defined(self, aggregate: Aggregate) -> Moments:
+        steps = Steps()
+        rows = self._input(aggregate)
+        columns = fields(aggregate)
+        grouping = Grouping(aggregate.keys, self._own(columns))
+        outcome = grouping.recomputed(
+            lambda present: Groups(present, aggregate.keys, aggregate.columns), rows, steps
+        )
+        return read(self._write(_what(aggregate), Method.RECOMPUTE, steps, outcome), columns)
+
+    def _tallied(self, aggregate: Aggregate, tallies: Tallying, method: Method) -> Moments:
+        steps = Steps()
+        columns = aggregate.keys + tuple(each.field for each in tallies.stored)
+        if method is Method.LINEAR:
+            change = self.change(aggregate.input, _needed_below(aggregate, frozenset())[0], steps)
+            outcome = Grouping(aggregate.keys, self._own(columns)).merged(tallies, change, steps)
+        else:
+            rows = self._input(aggregate)
+            grouping = Grouping(aggregate.keys, self._own(columns))
+            merged = grouping.merged(tallies, rows.change, steps)
+            anew = grouping.recomputed(
+                lambda present: Tallies(present, aggregate.keys, tallies.stored), rows, steps
+            )
+            outcome = Choose(_appended(rows.change), merged, anew)
+        number = self._write(_what(aggregate), method, steps, outcome)
+        found = read(number, columns).map(lambda stored: Compute(stored, tallies.columns))
+        return Moments(found.before, consolidate(found.change), found.after)
+
+    def _top(self, top: Top) -> Moments:
+        rows = self._input(top)
+        own = self._own(fields(top))
+        method = self._first({Method.RECOMPUTE} if top.offset else {Method.RECOMPUTE, Method.COMBINE})
+        outcome = first_recomputed(top, own, rows.after)
+        if method is Method.COMBINE:
+            outcome = Choose(_appended(rows.change), first_merged(top, own, rows.change), outcome)
+        return read(self._write(_what(top), method, Steps(), outcome), fields(top))
+
+    def _input(self, plan: Aggregate | Top) -> Moments:
+        """The input's content at any moment, by the columns that the node reads."""
+        [below] = _needed_below(plan, column_numbers(plan))
+        columns = tuple(each for each in fields(plan.input) if each.column in below)
+        return self.moments(plan.input, below).map(lambda outcome: keep(outcome, columns))
+
+    def _first(self, possible: set[Method]) -> Method:
+        return next(each for each in self.methods if each in possible)
+
+    def _own(self, columns: tuple[Field, ...]) -> Weighted:
+        """What the subplan that is written next has written so far."""
+        return Read(len(self.buffers), Moment.BEFORE, columns)
+
+    def _write(self, what: str, method: Method, steps: Steps, outcome: Weighted) -> int:
+        """A subplan with the outcome as its last step; the number of its buffer."""
+        number = len(self.buffers)
+        steps.add(what, outcome)
+        read_ = {
+            each.buffer for step in steps.steps for each in within(step.outcome) if isinstance(each, Read)
+        }
+        self.buffers.append(NodeBuffer(number, what, fields_of(outcome)))
+        self.subplans.append(
+            Subplan(number, tuple(sorted(read_ - {number})), tuple(steps.steps), method.value)
+        )
+        return number
+
+
+def _is_cheap(plan: Plan) -> bool:
+    """Whether the node's content is little work over buffers: no join on the way to them."""
+    match plan:
+        case Filter() | Project() | Union():
+            return all(map(_is_cheap, children(plan)))
+        case Join():
+            return False
+        case _:
+            return True
+
+
+def _needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:
+    """For each input the columns of it that the node reads or passes on."""
+    match plan:
+        case Union(inputs=inputs, fields=columns):
+            places = [place for place, each in enumerate(columns) if each.column in needed]
+            return tuple(frozenset(fields(each)[place].column for place in places) for each in inputs)
+        case Project(columns=computed):
+            read_ = references(*(each.value for each in computed if each.field.column in needed))
+        case Aggregate(keys=keys):
+            read_ = references(*expressions(plan)) | {each.column for each in keys}
+        case _:
+            read_ = needed | references(*expressions(plan))
+    return tuple(read_ & column_numbers(each) for each in children(plan))
+
+
+def _appended(change: Weighted) -> Guard:
+    """That no buffer whose change is read takes a row away: then nor does what is computed from them."""
+    leaves = (each for each in within(change) if isinstance(each, Read))
+    return Guard(tuple(sorted({each.buffer for each in leaves if each.moment is Moment.CHANGE})))
+
+
+def _method_of(plan: Plan) -> Method:
+    """Rows that have or have not a partner are recomputed where their partners change."""
+    inlined = (each for each in _inlined(plan) if isinstance(each, Join) and each.kind is not JoinKind.INNER)
+    return Method.RECOMPUTE if any(inlined) else Method.LINEAR
+
+
+def _inlined(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    if isinstance(plan, Filter | Project | Union):
+        for each in children(plan):
+            yield from _inlined(each)
+
+
+def _what(plan: Plan) -> str:
+    """What the node is called in a plan's text."""
+    match plan:
+        case Join(kind=kind):
+            return f"{kind.value} join"
+        case Aggregate(columns=()):
+            return "distinct"
+        case _:
+            return type(plan).__name__.lower()
