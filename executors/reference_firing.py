@@ -1,0 +1,69 @@
+"""What a firing sees: its ranges of the buffers, and what its steps gave so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from executors.reference_values import Row
+from planner.logical import Field
+from planner.weighted import Guard, Moment
+
+Changes: TypeAlias = list[tuple[Row, int]]
+
+
+def consolidated(changes: Changes) -> Changes:
+    """Each different row once with the sum of its weights, none whose sum is zero."""
+    sums: Counter[Row] = Counter()
+    for row, weight in changes:
+        sums[row] += weight
+    return [(row, weight) for row, weight in sums.items() if weight]
+
+
+@dataclass(slots=True)
+class Log:
+    """A buffer: at offset n its content is the sum of its first n batches."""
+
+    fields: tuple[Field, ...]
+    batches: list[Changes] = field(default_factory=list)
+
+    def between(self, start: int, end: int) -> Changes:
+        """The changes of these batches."""
+        return [change for batch in self.batches[start:end] for change in batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """The logs by the buffers' numbers, the ranges (from, to] of them, and the outcomes of steps."""
+
+    logs: Mapping[int, Log]
+    ranges: Mapping[int, tuple[int, int]]
+    steps: dict[int, Changes] = field(default_factory=dict)
+
+    def read(self, buffer: int, moment: Moment, columns: Sequence[Field]) -> Changes:
+        """A buffer's rows at a moment, by these columns."""
+        log = self.logs[buffer]
+        places = [[each.column for each in log.fields].index(each.column) for each in columns]
+        changes = log.between(*self._bounds(buffer, moment))
+        return [(tuple(row[place] for place in places), weight) for row, weight in changes]
+
+    def holds(self, guard: Guard) -> bool:
+        """Whether the guard does in this firing."""
+        appended = all(
+            weight > 0 for each in guard.appended for _, weight in self.logs[each].between(*self.ranges[each])
+        )
+        return appended and all(self.ranges[one][0] == self.ranges[other][0] for one, other in guard.level)
+
+    def _bounds(self, buffer: int, moment: Moment) -> tuple[int, int]:
+        start, end = self.ranges[buffer]
+        match moment:
+            case Moment.BEFORE:
+                return 0, start
+            case Moment.CHANGE:
+                return start, end
+            case Moment.AFTER:
+                return 0, end
+            case _:
+                assert_never(moment)

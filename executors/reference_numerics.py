@@ -1,0 +1,132 @@
+"""PostgreSQL's numeric: exact, and where a result is cut off, with exactly its digits."""
+
+from __future__ import annotations
+
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_DOWN,
+    ROUND_FLOOR,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+)
+from typing import Final
+
+from catalog.errors import DivisionByZero
+from executors.reference_values import Definitions
+
+_LEAST_DIGITS: Final = 16
+_MOST_DIGITS_BEHIND: Final = 1000
+_DIGITS_OF_A_WORD: Final = 4
+_WIDE: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_HALF_UP)
+
+
+def scale(value: Decimal) -> int:
+    """The digits shown behind the point."""
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int), "neither NaN nor infinite"
+    return max(0, -exponent)
+
+
+def rescaled(value: Decimal, digits: int, rounding: str = ROUND_HALF_UP) -> Decimal:
+    """The value with so many digits behind the point, if negative so many zeros before it.
+
+    Halves go away from zero.
+    """
+    cut = value.quantize(Decimal(1).scaleb(-digits), rounding, _WIDE)
+    return _plain(cut if digits >= 0 else cut.quantize(Decimal(1), context=_WIDE))
+
+
+def add(left: Decimal, right: Decimal) -> Decimal:
+    """The exact sum; it shows as many digits as the longer one."""
+    return _WIDE.add(left, right)
+
+
+def subtract(left: Decimal, right: Decimal) -> Decimal:
+    """The exact difference."""
+    return _WIDE.subtract(left, right)
+
+
+def multiply(left: Decimal, right: Decimal) -> Decimal:
+    """The exact product."""
+    return _plain(_WIDE.multiply(left, right))
+
+
+def divide(left: Decimal, right: Decimal) -> Decimal:
+    """The quotient with at least 16 significant digits, counted in words of four, and all that were shown."""
+    _check_divisor(right)
+    digits = digits_of_quotient(left, right)
+    shift = max(scale(left), scale(right))
+    dividend, divisor = int(left.scaleb(shift + digits, _WIDE)), int(right.scaleb(shift, _WIDE))
+    magnitude = (2 * abs(dividend) + abs(divisor)) // (2 * abs(divisor))
+    return Decimal(magnitude if (dividend < 0) is (divisor < 0) else -magnitude).scaleb(-digits, _WIDE)
+
+
+def digits_of_quotient(left: Decimal, right: Decimal) -> int:
+    """How many digits behind the point a quotient has."""
+    weight, word = _first_word(left)
+    divisor_weight, divisor_word = _first_word(right)
+    quotient_weight = weight - divisor_weight - (word <= divisor_word)
+    digits = max(_LEAST_DIGITS - quotient_weight * _DIGITS_OF_A_WORD, scale(left), scale(right), 0)
+    return min(digits, _MOST_DIGITS_BEHIND)
+
+
+def square_root_to(value: Decimal, digits: int) -> Decimal:
+    """The square root with so many digits behind the point."""
+    return rescaled(value.sqrt(Context(prec=digits + abs(value.adjusted()) + 20)), digits)
+
+
+def truncated_quotient(left: Decimal, right: Decimal) -> Decimal:
+    """The quotient as a whole number."""
+    _check_divisor(right)
+    return _plain(_WIDE.divide_int(left, right))
+
+
+def remainder(left: Decimal, right: Decimal) -> Decimal:
+    """What the truncated division leaves: its sign is the left one's."""
+    _check_divisor(right)
+    return _plain(_WIDE.remainder(left, right))
+
+
+def _check_divisor(divisor: Decimal) -> None:
+    if divisor == 0:
+        raise DivisionByZero("division by zero")
+
+
+def _first_word(value: Decimal) -> tuple[int, int]:
+    """Which power of 10,000 the value's first digit to that base counts, and the digit; of zero 0 and 0."""
+    if value == 0:
+        return 0, 0
+    weight = value.adjusted() // _DIGITS_OF_A_WORD
+    return weight, int(abs(value).scaleb(-weight * _DIGITS_OF_A_WORD, _WIDE))
+
+
+def _plain(value: Decimal) -> Decimal:
+    """The value without a sign on a zero."""
+    return value if value else value.copy_abs()
+
+
+NUMERICS: Final[Definitions] = {
+    1724: ("numeric_add", add),
+    1725: ("numeric_sub", subtract),
+    1726: ("numeric_mul", multiply),
+    1727: ("numeric_div", divide),
+    1729: ("numeric_mod", remainder),
+    1728: ("mod", remainder),
+    1973: ("div", truncated_quotient),
+    1771: ("numeric_uminus", lambda value: _plain(_WIDE.minus(value))),
+    1915: ("numeric_uplus", lambda value: value),
+    1704: ("numeric_abs", Decimal.copy_abs),
+    1705: ("abs", Decimal.copy_abs),
+    1706: ("sign", lambda value: Decimal((value > 0) - (value < 0))),
+    1707: ("round", rescaled),
+    1708: ("round", lambda value: rescaled(value, 0)),
+    1709: ("trunc", lambda value, digits: rescaled(value, digits, ROUND_DOWN)),
+    1710: ("trunc", lambda value: rescaled(value, 0, ROUND_DOWN)),
+    1711: ("ceil", lambda value: rescaled(value, 0, ROUND_CEILING)),
+    2167: ("ceiling", lambda value: rescaled(value, 0, ROUND_CEILING)),
+    1712: ("floor", lambda value: rescaled(value, 0, ROUND_FLOOR)),
+    3281: ("scale", scale),
+}

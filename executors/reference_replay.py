@@ -1,0 +1,59 @@
+"""Runs a delta plan on lists: every buffer a log of batches, every firing by definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from catalog.schema import TableName
+from executors.reference_firing import Changes, Firing, Log, consolidated
+from executors.reference_weighted import evaluate_weighted
+from planner.weighted import DeltaPlan, Subplan, TableBuffer
+
+
+class Replay:
+    """The buffers of a delta plan, empty at first, and how far each subplan has read them.
+
+    Every commit is a batch of every table, so that equal offsets of tables are the same position; every
+    firing is a batch of its node.
+    """
+
+    def __init__(self, plan: DeltaPlan) -> None:
+        self.plan = plan
+        self.logs = {each.number: Log(each.fields) for each in plan.buffers}
+        self.read = {(each.writes, buffer): 0 for each in plan.subplans for buffer in each.reads}
+
+    def commit(self, changes: Mapping[TableName, Changes]) -> None:
+        """What one commit does to tables; in their rows the attribute numbered n is at position n - 1."""
+        for buffer in self.plan.buffers:
+            if isinstance(buffer, TableBuffer):
+                rows = changes.get(buffer.table, [])
+                batch = [(tuple(row[each - 1] for each in buffer.attributes), weight) for row, weight in rows]
+                self.logs[buffer.number].batches.append(batch)
+
+    def fire_all(self) -> None:
+        """Every subplan in its order, with all that came."""
+        for subplan in self.plan.subplans:
+            self.fire(subplan)
+
+    def fire(self, subplan: Subplan, to: Mapping[int, int] | None = None) -> Changes:
+        """One firing: the batch it writes. It reads up to these offsets, and what is not named to its end."""
+        own = self.logs[subplan.writes].batches
+        ends = {buffer: len(self.logs[buffer].batches) for buffer in subplan.reads} | dict(to or {})
+        ranges = {buffer: (self.read[subplan.writes, buffer], ends[buffer]) for buffer in subplan.reads}
+        firing = Firing(self.logs, ranges | {subplan.writes: (len(own), len(own))})
+        for step in subplan.steps:
+            firing.steps[step.number] = evaluate_weighted(step.outcome, firing)
+        outcome = firing.steps[subplan.steps[-1].number]
+        own.append(outcome)
+        self.read |= {(subplan.writes, buffer): ends[buffer] for buffer in subplan.reads}
+        return outcome
+
+    def content(self, buffer: int) -> Changes:
+        """The rows of a buffer at its end, consolidated."""
+        log = self.logs[buffer]
+        return consolidated(log.between(0, len(log.batches)))
+
+    @property
+    def answer(self) -> Changes:
+        """The rows of the answer."""
+        return self.content(self.plan.answer)

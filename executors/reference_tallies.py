@@ -1,0 +1,42 @@
+"""What a weighted group adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
+
+from executors.reference_aggregate_functions import total
+from executors.reference_rows import gathered
+from executors.reference_scalar import Columns, compute
+from executors.reference_values import Row, Value, order_key
+from planner.logical import Field
+from planner.weighted import Tallied, Tally
+
+Members: TypeAlias = Sequence[tuple[Columns, int]]
+
+
+def tallied(members: Members, keys: Sequence[Field], columns: Sequence[Tallied]) -> list[Row]:
+    """A row for each group: its keys, then its tallies."""
+    groups = gathered(members, keys, lambda member: member[0])
+    return [(*key, *(_tally(each, group) for each in columns)) for key, group in groups]
+
+
+def _tally(column: Tallied, group: Members) -> Value:
+    if column.value is None:
+        assert column.tally is Tally.WEIGHT, "only the weights have no value"
+        return sum(weight for _, weight in group)
+    found = [(compute(column.value, member), weight) for member, weight in group]
+    weights = [(value, weight) for value, weight in found if value is not None]
+    match column.tally:
+        case Tally.WEIGHT:
+            return sum(weight for _, weight in group)
+        case Tally.COUNT:
+            return sum(weight for _, weight in weights)
+        case Tally.SUM:
+            return total(weights, column.field.type.oid)
+        case Tally.LEAST | Tally.GREATEST:
+            present = [value for value, weight in weights if weight > 0]
+            choose = min if column.tally is Tally.LEAST else max
+            return choose(present, key=order_key, default=None)
+        case _:
+            assert_never(column.tally)

@@ -1,0 +1,120 @@
+"""PostgreSQL's values as Python objects, equal and ordered as PostgreSQL has them.
+
+NULL is None; numeric is Decimal, its exponent the display scale; bpchar is a str without its padding; uuid,
+"char" and name are str; a timestamp is a naive datetime, a timestamptz one of UTC; an array is a tuple.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import total_ordering
+from typing import Any, Final, TypeAlias
+
+from catalog.schema import TableName
+from catalog.types import (
+    BOOL,
+    BPCHAR,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NUMERIC,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    VARCHAR,
+)
+
+Value: TypeAlias = object
+Row: TypeAlias = tuple[Value, ...]
+Bag: TypeAlias = Counter[Row]
+Contents: TypeAlias = Mapping[TableName, Bag]
+Definitions: TypeAlias = Mapping[int, tuple[str, Callable[..., Value]]]
+"""What functions do, and their names, by pg_proc's oid."""
+
+NAN: Final = float("nan")  # the only one there is, so that rows with it are equal
+ELEMENTS: Final = {
+    1000: BOOL,
+    1001: BYTEA,
+    1005: INT2,
+    1007: INT4,
+    1009: TEXT,
+    1014: BPCHAR,
+    1015: VARCHAR,
+    1016: INT8,
+    1021: FLOAT4,
+    1022: FLOAT8,
+    1115: TIMESTAMP,
+    1182: DATE,
+    1183: TIME,
+    1185: TIMESTAMPTZ,
+    1187: INTERVAL,
+    1231: NUMERIC,
+    2951: UUID,
+}  # what arrays are made of
+MICROSECONDS_OF_DAY: Final = 86_400_000_000
+DAYS_OF_MONTH: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A length of time, whose parts are kept apart."""
+
+    months: int = 0
+    days: int = 0
+    microseconds: int = 0
+
+
+def order_key(value: Value) -> Any:
+    """What is equal, and orders, as PostgreSQL has it among the values of a type, NULL aside.
+
+    NaN is above all numbers, as NULL is in an array; a month has 30 days, a day 24 hours.
+    """
+    match value:
+        case float():
+            return (1, 0.0) if math.isnan(value) else (0, value)
+        case Interval(months=months, days=days, microseconds=microseconds):
+            return (months * DAYS_OF_MONTH + days) * MICROSECONDS_OF_DAY + microseconds
+        case tuple():
+            return tuple((1,) if each is None else (0, order_key(each)) for each in value)
+        case date() if not isinstance(value, datetime):
+            return datetime(value.year, value.month, value.day)
+        case _:
+            return value
+
+
+def equality_key(values: Row) -> Row:
+    """What is equal for rows none of whose values are distinct."""
+    return tuple(None if value is None else order_key(value) for value in values)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """What orders values, NULL among them, in one direction."""
+
+    value: Value
+    descending: bool
+    nulls_first: bool
+
+    def __lt__(self, other: SortKey) -> bool:
+        if self.value is None or other.value is None:
+            return self.value is not other.value and (self.value is None) is self.nulls_first
+        one, another = order_key(self.value), order_key(other.value)
+        return bool(another < one if self.descending else one < another)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SortKey) and equality_key((self.value,)) == equality_key((other.value,))
+
+    def __hash__(self) -> int:
+        return hash(equality_key((self.value,)))
