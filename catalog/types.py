@@ -64,3 +64,6 @@ class SqlType:
 
 
 BOOLEAN: Final = SqlType(BOOL)
+
+C_COLLATIONS: Final = frozenset((950, 951))
+"""The collations "C" and "POSIX": text is its bytes, and only ASCII has upper and lower case."""
