@@ -1,0 +1,138 @@
+"""Casts: those that Spark can do as PostgreSQL does them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from catalog.storage import Decimal, ListOf, Plain, Storage
+from catalog.types import (
+    BPCHAR,
+    INT2,
+    INT4,
+    INT8,
+    NO_TYPMOD,
+    NUMERIC,
+    TEXT,
+    VARCHAR,
+    SqlType,
+)
+from dialect.scalar import Cast, CastMethod, Constant
+from dialect.spark_floats import checked
+from dialect.spark_numerics import rounded
+from dialect.spark_rendered import Rendered, cast, failing, text_literal, unsupported
+
+_TYPMOD_OF_LENGTH: Final = 4
+_DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
+_TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
+_INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*$"
+
+Change: TypeAlias = Callable[[Rendered], Rendered]
+
+
+def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
+    """The argument as the node's type, which is stored so unless it is a numeric without a modifier."""
+    match node.method:
+        case CastMethod.RELABEL:
+            return _relabelled(node, argument, storage)
+        case CastMethod.LENGTH:
+            return _limited(node.type, argument, storage)
+        case CastMethod.FUNCTION if node.function in _FUNCTIONS:
+            return _FUNCTIONS[node.function](argument)
+        case CastMethod.TEXT:
+            return _through_text(node, argument, storage)
+    raise unsupported(f"a cast that only PostgreSQL does alike (function {node.function})")
+
+
+def _relabelled(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
+    if node.type.oid == BPCHAR and node.argument.type.oid != BPCHAR:
+        return Rendered(f"rtrim({argument.sql})", Plain.TEXT)
+    if isinstance(storage, Decimal) or storage == argument.storage:
+        return argument
+    raise unsupported("a relabelling between types that are stored in different ways")
+
+
+def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
+    """The value under its type's modifier, which an explicit cast cuts or rounds it to."""
+    if type_.typmod == NO_TYPMOD:
+        return argument
+    length = type_.typmod - _TYPMOD_OF_LENGTH
+    match type_.oid:
+        case _ if type_.oid == NUMERIC:
+            return _rounded_to(type_, argument, storage)
+        case _ if type_.oid == VARCHAR:
+            return Rendered(f"left({argument.sql}, {length})", Plain.TEXT)
+        case _ if type_.oid == BPCHAR:
+            return Rendered(f"rtrim(left({argument.sql}, {length}))", Plain.TEXT)
+    raise unsupported("a type modifier of another type than numeric and text")
+
+
+def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
+    scale = ((type_.typmod - _TYPMOD_OF_LENGTH & 0x7FF) ^ 1024) - 1024
+    value = rounded(argument, scale) if scale < 0 else argument
+    if not isinstance(storage, ListOf):
+        return cast(value.sql, storage)
+    raise unsupported("a modifier of an array")
+
+
+def _through_text(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
+    source, target = node.argument.type.oid, node.type.oid
+    if isinstance(node.argument, Constant) and node.argument.text is None:
+        return cast("NULL", storage)
+    if target in _TEXTS and source in (INT2, INT4, INT8):
+        return cast(argument.sql, Plain.TEXT)
+    if source in _TEXTS and target in (INT2, INT4, INT8):
+        message = "invalid input syntax for an integer"
+        readable = f"NOT ({argument.sql} RLIKE {text_literal(_INTEGER)})"
+        return Rendered(failing(readable, "22P02", message, cast(argument.sql, storage).sql), storage)
+    raise unsupported("a cast that depends on how PostgreSQL writes or reads a value")
+
+
+def _plain(storage: Plain) -> Change:
+    return lambda argument: cast(argument.sql, storage)
+
+
+def _same(argument: Rendered) -> Rendered:
+    return argument
+
+
+def _to_numeric(argument: Rendered) -> Rendered:
+    assert isinstance(argument.storage, Plain)
+    return cast(argument.sql, Decimal(_DIGITS[argument.storage], 0))
+
+
+def _numeric_to_integer(storage: Plain) -> Change:
+    return lambda argument: cast(rounded(argument, 0).sql, storage)
+
+
+def _float_to_integer(storage: Plain) -> Change:
+    return lambda argument: cast(f"rint({argument.sql})", storage)
+
+
+def _narrowed(argument: Rendered) -> Rendered:
+    result = cast(argument.sql, Plain.FLOAT32).sql
+    return Rendered(checked(result, (argument.sql,), nonzero=(f"{argument.sql} <> 0",)), Plain.FLOAT32)
+
+
+_FUNCTIONS: Final[Mapping[int, Change]] = {
+    **dict.fromkeys((754, 481), _plain(Plain.INT64)),
+    **dict.fromkeys((313, 480, 2558), _plain(Plain.INT32)),
+    **dict.fromkeys((314, 714), _plain(Plain.INT16)),
+    2557: _plain(Plain.BOOLEAN),
+    **dict.fromkeys((1740, 1781, 1782), _to_numeric),
+    1744: _numeric_to_integer(Plain.INT32),
+    1779: _numeric_to_integer(Plain.INT64),
+    1783: _numeric_to_integer(Plain.INT16),
+    **dict.fromkeys((235, 316, 482, 311, 1746), _plain(Plain.FLOAT64)),
+    **dict.fromkeys((236, 318, 652), _plain(Plain.FLOAT32)),
+    **dict.fromkeys((237, 238), _float_to_integer(Plain.INT16)),
+    **dict.fromkeys((317, 319), _float_to_integer(Plain.INT32)),
+    **dict.fromkeys((483, 653), _float_to_integer(Plain.INT64)),
+    312: _narrowed,
+    **dict.fromkeys((401, 406, 1401), _same),
+    2971: _plain(Plain.TEXT),
+    2024: _plain(Plain.TIMESTAMP),
+    2029: _plain(Plain.DATE),
+}
+CASTS: Final = frozenset(_FUNCTIONS)
+"""The functions of pg_proc that casts call, so far as they are exact."""

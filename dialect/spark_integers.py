@@ -1,0 +1,72 @@
+"""Arithmetic of int2, int4 and int8: exact, or an error where PostgreSQL has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from catalog.storage import Plain
+from dialect.scalar import Call
+from dialect.spark_rendered import Builder, Rendered, cast, converted
+
+# One row for each type of result; int4 also of int2 with int4, int8 also with both.
+_OPERATORS: Final[Mapping[Plain, Mapping[str, tuple[int, ...]]]] = {
+    Plain.INT16: {"+": (176,), "-": (180,), "*": (152,), "DIV": (153,), "%": (155, 940)},
+    Plain.INT32: {
+        "+": (177, 178, 179),
+        "-": (181, 182, 183),
+        "*": (141, 170, 171),
+        "DIV": (154, 172, 173),
+        "%": (156, 941),
+    },
+    Plain.INT64: {
+        "+": (463, 1274, 1278, 837, 841),
+        "-": (464, 1275, 1279, 838, 942),
+        "*": (465, 1276, 1280, 839, 943),
+        "DIV": (466, 1277, 1281, 840, 948),
+        "%": (945, 947),
+    },
+}
+_BITWISE: Final[Mapping[Plain, Mapping[str, int]]] = {
+    Plain.INT16: {"&": 1892, "|": 1893, "^": 1894},
+    Plain.INT32: {"&": 1898, "|": 1899, "^": 1900},
+    Plain.INT64: {"&": 1904, "|": 1905, "^": 1906},
+}
+_PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
+    "-": (213, 212, 462),
+    "+": (1911, 1912, 1910),
+    "~": (1895, 1901, 1907),
+    "abs": (1253, 1398, 1251, 1397, 1230, 1396),
+}
+
+
+def _binary(symbol: str, storage: Plain) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        left, right = (converted(each, storage).sql for each in arguments)
+        # A division of any integers is a bigint in Spark; the cast finds what does not fit.
+        return cast(f"({left} {symbol} {right})", storage)
+
+    return build
+
+
+def _prefix(symbol: str) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        return Rendered(f"({symbol}({arguments[0].sql}))", arguments[0].storage)
+
+    return build
+
+
+INTEGERS: Final[Mapping[int, Builder]] = {
+    **{
+        oid: _binary(symbol, storage)
+        for storage, operators in _OPERATORS.items()
+        for symbol, oids in operators.items()
+        for oid in oids
+    },
+    **{
+        oid: _binary(symbol, storage)
+        for storage, operators in _BITWISE.items()
+        for symbol, oid in operators.items()
+    },
+    **{oid: _prefix(symbol) for symbol, oids in _PREFIXES.items() for oid in oids},
+}

@@ -1,0 +1,113 @@
+"""Pieces of Spark SQL that know how their value is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, TypeAlias, assert_never
+
+from catalog.errors import FeatureNotSupported
+from catalog.storage import MAX_DIGITS, Decimal, ListOf, Plain, Storage
+from dialect.scalar import Call
+
+_NAMES: Final = {
+    Plain.BOOLEAN: "BOOLEAN",
+    Plain.INT16: "SMALLINT",
+    Plain.INT32: "INT",
+    Plain.INT64: "BIGINT",
+    Plain.FLOAT32: "FLOAT",
+    Plain.FLOAT64: "DOUBLE",
+    Plain.TEXT: "STRING",
+    Plain.BYTES: "BINARY",
+    Plain.DATE: "DATE",
+    Plain.TIME: "BIGINT",
+    Plain.TIMESTAMP: "TIMESTAMP_NTZ",
+    Plain.TIMESTAMPTZ: "TIMESTAMP",
+    Plain.INTERVAL: "STRUCT<months: INT, days: INT, microseconds: BIGINT>",
+}
+_WIDER: Final = (Plain.INT16, Plain.INT32, Plain.INT64)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Spark SQL of a value, closed in itself, and how the value is stored."""
+
+    sql: str
+    storage: Storage
+
+
+Builder: TypeAlias = Callable[[Call, Sequence[Rendered]], Rendered]
+"""Writes a call of one function on arguments that are written already."""
+
+
+def unsupported(what: str, hint: str | None = None) -> FeatureNotSupported:
+    """The error for what has no exact form in Spark."""
+    return FeatureNotSupported(f"cannot maintain a query with {what}", hint=hint)
+
+
+def spark_type(storage: Storage) -> str:
+    """The Spark type of a column that is stored so."""
+    match storage:
+        case Plain():
+            return _NAMES[storage]
+        case Decimal(precision=precision, scale=scale):
+            return f"DECIMAL({precision}, {scale})"
+        case ListOf(element=element):
+            return f"ARRAY<{spark_type(element)}>"
+        case _:
+            assert_never(storage)
+
+
+def text_literal(text: str) -> str:
+    """A string as Spark SQL; a dollar sign would begin a variable, which Spark replaces also in strings."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    return f"'{escaped}'"
+
+
+def cast(sql: str, storage: Storage) -> Rendered:
+    """The value as this type, with an error where it does not fit."""
+    return Rendered(f"CAST({sql} AS {spark_type(storage)})", storage)
+
+
+def converted(rendered: Rendered, storage: Storage) -> Rendered:
+    """The same value stored in another way."""
+    return rendered if rendered.storage == storage else cast(rendered.sql, storage)
+
+
+def failing(condition: str, sqlstate: str, message: str, otherwise: str) -> str:
+    """The value, but an error where the condition is true."""
+    raised = f"raise_error({text_literal(f'{sqlstate}: {message}')})"
+    return f"CASE WHEN {condition} THEN {raised} ELSE {otherwise} END"
+
+
+def decimal(integral: int, scale: int) -> Decimal:
+    """The type with so many digits before and behind the point, as far as it has room for both."""
+    return Decimal(min(MAX_DIGITS, max(1, integral + scale)), scale)
+
+
+def common_storage(storages: Sequence[Storage]) -> Storage:
+    """What holds values of all of them: where it lacks digits, storing is an error and no rounding."""
+    return reduce(_wider, storages)
+
+
+def _wider(one: Storage, other: Storage) -> Storage:
+    match one, other:
+        case _ if one == other:
+            return one
+        case Decimal(), Decimal():
+            integral = max(one.precision - one.scale, other.precision - other.scale)
+            return decimal(integral, max(one.scale, other.scale))
+        case Plain(), Plain() if one in _WIDER and other in _WIDER:
+            return max(one, other, key=_WIDER.index)
+        case Plain.FLOAT32, Plain.FLOAT64:
+            return other
+        case Plain.FLOAT64, Plain.FLOAT32:
+            return one
+        case Plain.DATE, Plain.TIMESTAMP:
+            return other
+        case Plain.TIMESTAMP, Plain.DATE:
+            return one
+        case ListOf(), ListOf():
+            return ListOf(_wider(one.element, other.element))
+    raise unsupported(f"values stored as {spark_type(one)} beside {spark_type(other)}")

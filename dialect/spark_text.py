@@ -1,0 +1,152 @@
+"""Functions of text and bytea."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+from catalog.storage import Plain
+from catalog.types import BPCHAR, C_COLLATIONS, NO_TYPMOD, TEXT, VARCHAR
+from dialect.scalar import Call, Constant, Scalar
+from dialect.spark_rendered import Builder, Rendered, failing, text_literal, unsupported
+
+_TYPMOD_OF_LENGTH: Final = 4
+_MOST: Final = 2**31 - 1
+
+
+def _template(template: str, storage: Plain = Plain.TEXT) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        return Rendered(template.format(*(each.sql for each in arguments)), storage)
+
+    return build
+
+
+def padded(scalar: Scalar, rendered: Rendered) -> Rendered:
+    """A text as functions see it that do not cut off the blanks of a bpchar."""
+    if scalar.type.oid != BPCHAR:
+        return rendered
+    if scalar.type.typmod == NO_TYPMOD:
+        raise unsupported("the trailing blanks of a character type without length", "Cast it to text.")
+    length = scalar.type.typmod - _TYPMOD_OF_LENGTH
+    return Rendered(f"rpad({rendered.sql}, {length}, ' ')", Plain.TEXT)
+
+
+def _like(*, negated: bool) -> Builder:
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        value = padded(call.arguments[0], arguments[0]).sql
+        match call.arguments[1]:
+            case Constant(text=None):
+                return Rendered("CAST(NULL AS BOOLEAN)", Plain.BOOLEAN)
+            case Constant(text=str(pattern)):
+                word = "NOT LIKE" if negated else "LIKE"
+                return Rendered(f"({value} {word} {text_literal(_pattern(pattern))})", Plain.BOOLEAN)
+        raise unsupported("LIKE with a pattern that is no constant")
+
+    return build
+
+
+def _pattern(pattern: str) -> str:
+    """The pattern with escapes only where Spark allows them."""
+    written, characters = [], iter(pattern)
+    for character in characters:
+        if character != "\\":
+            written.append(character)
+            continue
+        escaped = next(characters, None)
+        if escaped is None:
+            raise unsupported("a LIKE pattern that ends with its escape character")
+        written.append(f"\\{escaped}" if escaped in "%_\\" else escaped)
+    return "".join(written)
+
+
+def _cased(source: str, target: str) -> Builder:
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        if call.collation not in C_COLLATIONS:
+            raise unsupported(
+                f"{call.name} under another collation than C", 'Add COLLATE "C" to its argument.'
+            )
+        return Rendered(f"translate({arguments[0].sql}, '{source}', '{target}')", Plain.TEXT)
+
+    return build
+
+
+def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """From the start, also before the text, so many characters."""
+    value, start = arguments[0].sql, arguments[1].sql
+    first = f"CASE WHEN {start} < 1 THEN 1 ELSE {start} END"
+    if len(arguments) == 2:
+        return Rendered(f"substring({value}, {first}, {_MOST})", Plain.TEXT)
+    length = arguments[2].sql
+    end = f"(CAST({start} AS BIGINT) + {length})"
+    width = f"({end} - ({first}))"
+    count = f"CASE WHEN {width} < 0 THEN 0 WHEN {width} > {_MOST} THEN {_MOST} ELSE {width} END"
+    cut = f"substring({value}, {first}, CAST({count} AS INT))"
+    return Rendered(
+        failing(f"{length} < 0", "22011", "negative substring length not allowed", cut), Plain.TEXT
+    )
+
+
+def _left(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    value, count = (each.sql for each in arguments)
+    kept = f"CASE WHEN {count} < 0 THEN char_length({value}) + {count} ELSE {count} END"
+    return Rendered(f"left({value}, {kept})", Plain.TEXT)
+
+
+def _right(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    value, count = (each.sql for each in arguments)
+    # The smallest integer has no negative; as far as that from the end there is nothing anyway.
+    skipped = (
+        f"CASE WHEN {count} < 0 THEN 1 - CAST({count} AS BIGINT) ELSE char_length({value}) - {count} + 1L END"
+    )
+    first = f"CASE WHEN {skipped} < 1 THEN 1 WHEN {skipped} > {_MOST} THEN {_MOST} ELSE {skipped} END"
+    return Rendered(f"substring({value}, CAST({first} AS INT), {_MOST})", Plain.TEXT)
+
+
+def _padding(function: str) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        value, length, *fill = (each.sql for each in arguments)
+        padding = fill[0] if fill else "' '"
+        # Without anything to fill with, what is too short stays so.
+        cut = f"CASE WHEN char_length({padding}) = 0 THEN left({value}, {length}) "
+        return Rendered(f"({cut}ELSE {function}({value}, {length}, {padding}) END)", Plain.TEXT)
+
+    return build
+
+
+def _concatenated(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+    if any(each.type.oid not in (TEXT, VARCHAR) for each in call.arguments):
+        raise unsupported(f"{call.name} of other values than texts", "Cast them to text.")
+    parts = ", ".join(f"coalesce({each.sql}, '')" for each in arguments)
+    return Rendered(f"concat({parts})", Plain.TEXT)
+
+
+TEXTS: Final[Mapping[int, Builder]] = {
+    1258: _template("concat({}, {})"),
+    3058: _concatenated,
+    **dict.fromkeys((1257, 1317, 1369, 1381, 1318, 1367, 1372), _template("char_length({})", Plain.INT32)),
+    **dict.fromkeys((1374, 720, 2010), _template("octet_length({})", Plain.INT32)),
+    2011: _template("concat({}, {})", Plain.BYTES),
+    870: _cased(ascii_uppercase, ascii_lowercase),
+    871: _cased(ascii_lowercase, ascii_uppercase),
+    **dict.fromkeys((850, 1569, 1631), _like(negated=False)),
+    **dict.fromkeys((851, 1570, 1632), _like(negated=True)),
+    **dict.fromkeys((877, 883, 936, 937), _substring),
+    **dict.fromkeys((849, 868), _template("locate({1}, {0})", Plain.INT32)),
+    **dict.fromkeys((873, 879), _padding("lpad")),
+    **dict.fromkeys((874, 880), _padding("rpad")),
+    881: _template("ltrim({})"),
+    882: _template("rtrim({})"),
+    885: _template("trim({})"),
+    875: _template("trim(LEADING {1} FROM {0})"),
+    876: _template("trim(TRAILING {1} FROM {0})"),
+    884: _template("trim(BOTH {1} FROM {0})"),
+    2087: _template("replace({}, {}, {})"),
+    878: _template("translate({}, {}, {})"),
+    3060: _left,
+    3061: _right,
+    3062: _template("reverse({})"),
+    1622: _template("repeat({}, {})"),
+    3696: _template("startswith({}, {})", Plain.BOOLEAN),
+    2311: _template("md5({})"),
+}
