@@ -134,3 +134,11 @@ class ValueNotStorable(Error, sqlstate="0A000"):
 
     def __init__(self, column: str, reason: str) -> None:
         super().__init__(f'a value of column "{column}" cannot be stored', detail=reason)
+
+
+class AnswerDiffers(Error, sqlstate="55000"):
+    """The table of an answer does not hold what was published: somebody wrote to it."""
+
+
+class ObjectNotInState(Error, sqlstate="55000"):
+    """A table, a slot or a server is not in the state that what was asked for needs."""

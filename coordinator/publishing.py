@@ -1,0 +1,120 @@
+"""An answer's changes become rows of its table, in bulk, in the transaction that moves its position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+import pyarrow as pa
+from psycopg import Connection
+from psycopg.sql import SQL, Composed, Identifier
+
+from catalog.errors import AnswerDiffers
+from coordinator.copying_out import as_csv
+
+# Rows are found again by this hash and by equality to the byte: a retraction repeats its row verbatim.
+_HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column of what was computed: the name it has there, and its type as PostgreSQL writes it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The table of an answer, and how its columns come from those computed: expressions over their names."""
+
+    relation: int
+    stored: tuple[StoredColumn, ...]
+    finish: tuple[str, ...]
+
+
+def apply_changes(connection: Connection, answer: Answer, changes: pa.Table) -> tuple[int, int]:
+    """Delete and insert what `changes` says (the stored columns, then `weight`); how many rows of each.
+
+    Within the caller's transaction. Rows that are deleted and inserted alike cancel each other first.
+    """
+    if changes.num_rows == 0:
+        return 0, 0
+    connection.execute("SELECT pg_catalog.set_config('gavial.publishing', %s, true)", (str(answer.relation),))
+    name = _name(connection, answer.relation)
+    _load(connection, answer, changes)
+    connection.execute(_finished(answer, name))
+    deleted = _delete(connection, name)
+    inserted = connection.execute(
+        SQL(
+            "INSERT INTO {table} SELECT (c.row).* FROM pg_temp.gavial_change AS c, "
+            "pg_catalog.generate_series(1, c.weight) WHERE c.weight > 0"
+        ).format(table=name)
+    ).rowcount
+    connection.execute("DROP TABLE pg_temp.gavial_computed, pg_temp.gavial_change")
+    return deleted, inserted
+
+
+def _name(connection: Connection, relation: int) -> Identifier:
+    row = connection.execute(
+        "SELECT n.nspname, c.relname FROM pg_catalog.pg_class AS c "
+        "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = %s",
+        (relation,),
+    ).fetchone()
+    if row is None:
+        raise AnswerDiffers("the table of the answer is gone")
+    return Identifier(*row)
+
+
+def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
+    """What was computed, as it lies in the warehouse."""
+    columns: list[Composed] = [
+        SQL("{name} {type}").format(name=Identifier(each.name), type=SQL(each.type)) for each in answer.stored
+    ]
+    connection.execute(
+        SQL("CREATE TEMPORARY TABLE gavial_computed ({columns}) ON COMMIT DROP").format(
+            columns=SQL(", ").join([*columns, SQL("weight pg_catalog.int8")])
+        )
+    )
+    ordered = changes.select([*(each.name for each in answer.stored), "weight"])
+    times = frozenset(each.name for each in answer.stored if each.type.startswith("time without"))
+    with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
+        copy.write(as_csv(ordered, times))
+
+
+def _finished(answer: Answer, name: Identifier) -> Composed:
+    """The answer's own rows, each once with the sum of its weights."""
+    values: Sequence[Composed | SQL] = [SQL(each) for each in answer.finish]
+    return SQL(
+        "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
+        "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
+        "SELECT pg_catalog.min(number) AS number, (pg_catalog.array_agg(row))[1] AS row, "
+        "pg_catalog.sum(weight)::pg_catalog.int8 AS weight "
+        "FROM (SELECT 0 AS number, ROW({values})::{table} AS row, weight FROM pg_temp.gavial_computed) AS f "
+        "GROUP BY row::text HAVING pg_catalog.sum(weight) <> 0) AS s"
+    ).format(hash=SQL(_HASH).format(row=SQL("row")), values=SQL(", ").join(values), table=name)
+
+
+def _delete(connection: Connection, name: Identifier) -> int:
+    """Take out as many rows equal to each retraction as it says, whichever of equals."""
+    row = connection.execute(
+        "SELECT coalesce(-pg_catalog.sum(weight), 0)::int8 FROM pg_temp.gavial_change WHERE weight < 0"
+    ).fetchone()
+    assert row is not None
+    owed = int(row[0])
+    if owed == 0:
+        return 0
+    found = connection.execute(
+        SQL(
+            "DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT place FROM ("
+            "SELECT t.ctid AS place, g.weight, "
+            "pg_catalog.row_number() OVER (PARTITION BY g.number ORDER BY t.ctid) AS turn "
+            "FROM {table} AS t JOIN pg_temp.gavial_change AS g "
+            "ON {hash} = g.hash AND t.*::{table} OPERATOR(pg_catalog.*=) g.row "
+            "WHERE g.weight < 0) AS n WHERE turn <= -weight))"
+        ).format(table=name, hash=SQL(_HASH).format(row=SQL("t.*::{table}").format(table=name)))
+    ).rowcount
+    if found != owed:
+        raise AnswerDiffers(f"{owed - found} of {owed} rows to be deleted are not in the answer")
+    return found
