@@ -1,0 +1,149 @@
+"""How many rows a plan gives, and how many different values its columns have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from dialect.scalar import Reference, Scalar
+from planner.conditions import column_equality, conjuncts
+from planner.logical import (
+    Aggregate,
+    DependentJoin,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+)
+from planner.selectivity import selectivity
+from planner.statistics import ColumnStatistics, Statistics
+
+_GROUPS_SHARE: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Rows of a plan, and its columns as far as anything is known of them."""
+
+    rows: float
+    columns: Mapping[int, ColumnStatistics]
+
+
+def estimate(plan: Plan, statistics: Statistics) -> Estimate:
+    """What the plan is expected to give."""
+    match plan:
+        case Scan(table=table, columns=columns):
+            known = statistics.of(table)
+            return Estimate(
+                known.rows,
+                {
+                    each.field.column: known.columns.get(
+                        each.attribute, ColumnStatistics(max(1.0, known.rows / 10))
+                    )
+                    for each in columns
+                },
+            )
+        case Values(rows=rows, fields=these):
+            return Estimate(len(rows), {each.column: ColumnStatistics(float(len(rows))) for each in these})
+        case Filter(input=child, condition=condition):
+            return filter_rows(estimate(child, statistics), condition)
+        case Project(input=child, columns=computed):
+            below = estimate(child, statistics)
+            return Estimate(
+                below.rows, {each.field.column: _of_value(each.value, below) for each in computed}
+            )
+        case Join(kind=kind, left=left, right=right, condition=condition):
+            return join_rows(kind, estimate(left, statistics), estimate(right, statistics), condition)
+        case Aggregate(input=child, keys=keys, columns=aggregated):
+            below = estimate(child, statistics)
+            groups = _groups(below, (each.column for each in keys)) if keys else 1.0
+            columns = {each.column: _capped(below.columns[each.column], groups) for each in keys}
+            return Estimate(
+                groups, columns | {each.field.column: ColumnStatistics(groups) for each in aggregated}
+            )
+        case Distinct(input=child):
+            below = estimate(child, statistics)
+            return _limited(below, _groups(below, below.columns))
+        case Union(inputs=inputs, fields=these):
+            parts = [estimate(each, statistics) for each in inputs]
+            total = sum(each.rows for each in parts)
+            spread = ColumnStatistics(max(1.0, total * _GROUPS_SHARE))
+            return Estimate(total, {each.column: spread for each in these})
+        case Top(input=child, limit=limit, offset=offset):
+            below = estimate(child, statistics)
+            left_over = max(0.0, below.rows - offset)
+            return _limited(below, left_over if limit is None else min(left_over, float(limit)))
+        case DependentJoin():
+            raise AssertionError("unnesting comes first")
+        case _:
+            assert_never(plan)
+
+
+def filter_rows(below: Estimate, condition: Scalar) -> Estimate:
+    """The rows for which the condition is true."""
+    return _limited(below, below.rows * selectivity(condition, below.columns))
+
+
+def join_rows(kind: JoinKind, left: Estimate, right: Estimate, condition: Scalar) -> Estimate:
+    """The pairs by the containment of keys, and what the kind of join adds or leaves out."""
+    both = {**left.columns, **right.columns}
+    share = 1.0
+    for each in conjuncts(condition):
+        share *= join_share(each, both)
+    pairs = left.rows * right.rows * share
+    matched_left = min(left.rows, pairs) if right.rows else 0.0
+    matched_right = min(right.rows, pairs) if left.rows else 0.0
+    match kind:
+        case JoinKind.INNER:
+            rows = pairs
+        case JoinKind.LEFT:
+            rows = pairs + left.rows - matched_left
+        case JoinKind.RIGHT:
+            rows = pairs + right.rows - matched_right
+        case JoinKind.FULL:
+            rows = pairs + left.rows - matched_left + right.rows - matched_right
+        case JoinKind.SEMI:
+            return _limited(left, matched_left)
+        case JoinKind.ANTI:
+            return _limited(left, max(left.rows - matched_left, left.rows * 0.01))
+        case _:
+            assert_never(kind)
+    return Estimate(rows, {number: _capped(each, rows) for number, each in both.items()})
+
+
+def join_share(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> float:
+    """The share of pairs of rows for which the condition is true."""
+    pair = column_equality(condition)
+    if pair is None or any(each.column not in columns for each in pair):
+        return selectivity(condition, columns)
+    first, second = (columns[each.column] for each in pair)
+    share = 1.0 / max(1.0, first.distinct, second.distinct)
+    return share * (1.0 - first.null_share) * (1.0 - second.null_share)
+
+
+def _of_value(value: Scalar, below: Estimate) -> ColumnStatistics:
+    if isinstance(value, Reference) and value.column in below.columns:
+        return below.columns[value.column]
+    return ColumnStatistics(max(1.0, below.rows * _GROUPS_SHARE))
+
+
+def _groups(below: Estimate, keys: Iterable[int]) -> float:
+    groups = 1.0
+    for number in keys:
+        groups *= max(1.0, below.columns[number].distinct if number in below.columns else below.rows)
+    return max(min(groups, below.rows), min(1.0, below.rows))
+
+
+def _limited(below: Estimate, rows: float) -> Estimate:
+    return Estimate(rows, {number: _capped(each, rows) for number, each in below.columns.items()})
+
+
+def _capped(column: ColumnStatistics, rows: float) -> ColumnStatistics:
+    return replace(column, distinct=max(1.0, min(column.distinct, rows)))

@@ -1,0 +1,114 @@
+"""From what a query means to the plan that is cheapest to maintain: rules in stages, each run to its
+fixpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from catalog.schema import Tables
+from planner.check import check_unnested
+from planner.columns import Numbers, numbers_after
+from planner.logical import LogicalQuery, Plan, fields
+from planner.rules.eliminate_distinct import eliminate_distinct
+from planner.rules.eliminate_joins import eliminate_joins
+from planner.rules.factor_disjunctions import factor_disjunctions
+from planner.rules.infer_equalities import infer_equalities
+from planner.rules.merge_filters import merge_filters
+from planner.rules.merge_projects import merge_projects
+from planner.rules.order_joins import order_joins
+from planner.rules.prune_columns import keep, prune_columns
+from planner.rules.push_aggregates import push_aggregates
+from planner.rules.push_filters import push_filters
+from planner.rules.push_join_conditions import push_join_conditions
+from planner.rules.simplify_conditions import simplify_conditions
+from planner.rules.simplify_outer_joins import simplify_outer_joins
+from planner.statistics import Statistics
+from planner.tree import transform
+
+Rule: TypeAlias = Callable[[Plan], Plan]
+Observer: TypeAlias = Callable[[str, Plan], None]
+
+_PASSES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Rules that are applied one after the other, over and over until none changes the plan, or once."""
+
+    name: str
+    rules: tuple[tuple[str, Rule], ...]
+    once: bool = False
+
+
+def stages(tables: Tables, statistics: Statistics, numbers: Numbers) -> tuple[Stage, ...]:
+    """The rules in their order.
+
+    Conditions first, since all else reads them; then what keys and foreign keys make needless, while all
+    columns are still there to prove it; then the order of joins, once, because equal costs could
+    alternate; then what an order makes possible.
+    """
+    clean: tuple[tuple[str, Rule], ...] = (
+        ("simplify_conditions", simplify_conditions),
+        ("merge_filters", merge_filters),
+        ("factor_disjunctions", factor_disjunctions),
+        ("simplify_outer_joins", simplify_outer_joins),
+        ("push_filters", push_filters),
+        ("push_join_conditions", push_join_conditions),
+        ("merge_projects", merge_projects),
+    )
+    return (
+        Stage("conditions", (*clean, ("infer_equalities", infer_equalities))),
+        Stage(
+            "keys",
+            (
+                ("eliminate_distinct", eliminate_distinct(tables)),
+                ("eliminate_joins", eliminate_joins(tables)),
+                *clean,
+            ),
+        ),
+        Stage("order", (("order_joins", order_joins(statistics)),), once=True),
+        Stage("aggregates", (("push_aggregates", push_aggregates(statistics, numbers)), *clean)),
+    )
+
+
+def optimise(
+    query: LogicalQuery,
+    tables: Tables,
+    statistics: Statistics,
+    rules_off: frozenset[str] = frozenset(),
+    observer: Observer = lambda _rule, _plan: None,
+) -> LogicalQuery:
+    """A query with the same answer; the observer is told of every rule that changed the plan."""
+    for stage in stages(tables, statistics, numbers_after(query.plan)):
+        query = _run(query, stage, rules_off, observer)
+    if "prune_columns" in rules_off:
+        return query
+    pruned = prune_columns(query.plan, frozenset(each.column for each in query.outputs))
+    observer("prune_columns", pruned)
+    query = replace(query, plan=pruned)
+    check_unnested(query)
+    return _run(query, Stage("tidy", (("merge_projects", merge_projects),)), rules_off, observer)
+
+
+def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
+    for _ in range(_PASSES):
+        before = query
+        for name, rule in stage.rules:
+            if name in rules_off:
+                continue
+            plan = _apply(rule, query.plan)
+            if plan != query.plan:
+                query = replace(query, plan=plan)
+                check_unnested(query)
+                observer(name, plan)
+        if query == before or stage.once:
+            return query
+    raise AssertionError(f"the rules of stage {stage.name} do not come to an end")
+
+
+def _apply(rule: Rule, plan: Plan) -> Plan:
+    """The rule at every node from below; the plan's columns stay what they were, whatever order a rule
+    puts them in."""
+    return keep(transform(plan, rule), fields(plan))

@@ -1,0 +1,1 @@
+"""Rules that keep a plan's meaning, one a file."""

@@ -1,0 +1,35 @@
+"""What every branch of an OR asks is asked once."""
+
+from __future__ import annotations
+
+from dialect.scalar import Or, Scalar
+from planner.conditions import conjunction, conjuncts, disjunction, disjuncts
+from planner.logical import Filter, Join, Plan
+
+
+def factor_disjunctions(plan: Plan) -> Plan:
+    """(p AND q) OR (p AND r) = p AND (q OR r), also in three-valued logic."""
+    match plan:
+        case Filter(input=child, condition=condition):
+            factored = factor(condition)
+            return plan if factored == condition else Filter(child, factored)
+        case Join(kind=kind, left=left, right=right, condition=condition):
+            factored = factor(condition)
+            return plan if factored == condition else Join(kind, left, right, factored)
+    return plan
+
+
+def factor(condition: Scalar) -> Scalar:
+    """The condition with what its disjunctions have in common taken out of them."""
+    return conjunction(_factor_one(each) if isinstance(each, Or) else each for each in conjuncts(condition))
+
+
+def _factor_one(disjunction_: Or) -> Scalar:
+    branches = [conjuncts(each) for each in disjuncts(disjunction_)]
+    common = [each for each in branches[0] if all(each in branch for branch in branches[1:])]
+    if not common:
+        return disjunction_
+    rests = [conjunction(each for each in branch if each not in common) for branch in branches]
+    if any(not conjuncts(rest) for rest in rests):
+        return conjunction(common)
+    return conjunction((*common, disjunction(rests)))

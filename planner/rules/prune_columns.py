@@ -1,0 +1,80 @@
+"""Only the columns that somebody reads are carried."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from planner.columns import column_numbers, passing, references
+from planner.logical import (
+    Aggregate,
+    DependentJoin,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
+from planner.tree import call_expressions
+
+
+def prune_columns(plan: Plan, needed: frozenset[int]) -> Plan:
+    """The plan that gives at least the needed columns, and reads no more of its tables than that takes.
+
+    Not through a Distinct or under a Top: which rows are equal, or first, hangs on all of their columns.
+    """
+    match plan:
+        case Scan(table=table, alias=alias, columns=columns):
+            return Scan(table, alias, tuple(each for each in columns if each.field.column in needed))
+        case Values(rows=rows, fields=these):
+            kept = [index for index, each in enumerate(these) if each.column in needed]
+            return Values(
+                tuple(tuple(row[index] for index in kept) for row in rows),
+                tuple(these[index] for index in kept),
+            )
+        case Filter(input=child, condition=condition):
+            return Filter(prune_columns(child, needed | references(condition)), condition)
+        case Project(input=child, columns=computed):
+            kept_columns = tuple(each for each in computed if each.field.column in needed)
+            read = references(*(each.value for each in kept_columns))
+            return Project(prune_columns(child, read), kept_columns)
+        case Join(kind=kind, left=left, right=right, condition=condition):
+            below = needed | references(condition)
+            return Join(kind, prune_columns(left, below), prune_columns(right, below), condition)
+        case Aggregate(input=child, keys=keys, columns=columns_):
+            aggregated = tuple(each for each in columns_ if each.field.column in needed)
+            read = frozenset(each.column for each in keys).union(
+                *(references(*call_expressions(each.call)) for each in aggregated)
+            )
+            return Aggregate(prune_columns(child, read), keys, aggregated)
+        case Union(inputs=inputs, fields=these):
+            kept = [index for index, each in enumerate(these) if each.column in needed]
+            return Union(
+                tuple(_columns(each, kept) for each in inputs), tuple(these[index] for index in kept)
+            )
+        case Distinct(input=child):
+            return Distinct(prune_columns(child, column_numbers(child)))
+        case Top(input=child, order=order, limit=limit, offset=offset):
+            read = column_numbers(child) | references(*(each.value for each in order))
+            return Top(prune_columns(child, read), order, limit, offset)
+        case DependentJoin():
+            return plan
+        case _:
+            assert_never(plan)
+
+
+def _columns(plan: Plan, positions: list[int]) -> Plan:
+    """The plan with those of its columns only, by position."""
+    these = fields(plan)
+    kept = tuple(these[position] for position in positions)
+    return keep(prune_columns(plan, frozenset(each.column for each in kept)), kept)
+
+
+def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
+    """The plan with exactly these of its columns, in this order."""
+    return plan if fields(plan) == columns else Project(plan, passing(columns))

@@ -1,0 +1,82 @@
+"""Filters go below what they do not need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dialect.scalar import Reference, Scalar
+from planner.columns import column_numbers, references, substitute
+from planner.conditions import conjunction, conjuncts
+from planner.logical import Aggregate, Distinct, Filter, Join, JoinKind, Plan, Project, Union, fields
+
+
+def push_filters(plan: Plan) -> Plan:
+    """σ below π, ∪, δ, γ (on its keys) and ⋈ (on a side whose rows are kept as they are).
+
+    Not below an aggregate where it reads an aggregated column, nor to the padded side of an outer join:
+    `(a LEFT JOIN b) WHERE b.x IS NULL` keeps rows that `a LEFT JOIN (b WHERE b.x IS NULL)` keeps
+    otherwise. Not below an aggregate without keys: it gives a row also over no rows.
+    """
+    match plan:
+        case Filter(input=Project(input=child, columns=columns), condition=condition):
+            meaning = {each.field.column: each.value for each in columns}
+            return Project(Filter(child, substitute(condition, meaning)), columns)
+        case Filter(input=Distinct(input=child), condition=condition):
+            return Distinct(Filter(child, condition))
+        case Filter(input=Union() as union, condition=condition):
+            return Union(
+                tuple(_filtered_input(each, union, condition) for each in union.inputs), union.fields
+            )
+        case Filter(input=Aggregate() as aggregate, condition=condition):
+            return _below_aggregate(aggregate, condition)
+        case Filter(input=Join() as join, condition=condition):
+            return _below_join(join, condition)
+    return plan
+
+
+def _filtered_input(child: Plan, union: Union, condition: Scalar) -> Plan:
+    meaning: dict[int, Scalar] = {
+        ours.column: Reference(theirs.column, theirs.type)
+        for ours, theirs in zip(union.fields, fields(child), strict=True)
+    }
+    return Filter(child, substitute(condition, meaning))
+
+
+def _below_aggregate(aggregate: Aggregate, condition: Scalar) -> Plan:
+    keys = frozenset(each.column for each in aggregate.keys)
+    below, above = _split(conjuncts(condition), keys)
+    if not below or not keys:
+        return Filter(aggregate, condition)
+    moved = Aggregate(Filter(aggregate.input, conjunction(below)), aggregate.keys, aggregate.columns)
+    return filtered(moved, above)
+
+
+def _below_join(join: Join, condition: Scalar) -> Plan:
+    rest: tuple[Scalar, ...] = conjuncts(condition)
+    left, right, within = join.left, join.right, join.condition
+    if join.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI):
+        below, rest = _split(rest, column_numbers(left))
+        left = filtered(left, below)
+    if join.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        below, rest = _split(rest, column_numbers(right))
+        right = filtered(right, below)
+    if join.kind is JoinKind.INNER:
+        within, rest = conjunction((within, *rest)), ()
+    if (left, right, within) == (join.left, join.right, join.condition):
+        return Filter(join, condition)
+    return filtered(Join(join.kind, left, right, within), rest)
+
+
+def filtered(plan: Plan, conditions: Iterable[Scalar]) -> Plan:
+    """The plan under a filter, where there is something to filter by."""
+    conditions = tuple(conditions)
+    return Filter(plan, conjunction(conditions)) if conditions else plan
+
+
+def _split(
+    conditions: Iterable[Scalar], columns: frozenset[int]
+) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    """Those that read these columns only (at least one of them), and the rest."""
+    conditions = tuple(conditions)
+    inside = tuple(each for each in conditions if references(each) and references(each) <= columns)
+    return inside, tuple(each for each in conditions if each not in inside)

@@ -1,0 +1,32 @@
+"""What a join's condition asks of one side alone is asked there."""
+
+from __future__ import annotations
+
+from planner.columns import column_numbers, references
+from planner.conditions import conjunction, conjuncts
+from planner.logical import Join, JoinKind, Plan
+from planner.rules.push_filters import filtered
+
+_FROM_LEFT = (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
+_FROM_RIGHT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+def push_join_conditions(plan: Plan) -> Plan:
+    """L ⋈_(p(L) AND q(R) AND r) R = σ_p(L) ⋈_r σ_q(R), for a side whose unmatched rows are not kept.
+
+    Not from the kept side: `a LEFT JOIN b ON a.x = 1` keeps all of a, whatever its x.
+    """
+    match plan:
+        case Join(kind=kind, left=left, right=right, condition=condition):
+            parts = conjuncts(condition)
+            on_left = [each for each in parts if kind in _FROM_LEFT and _reads(each, column_numbers(left))]
+            on_right = [each for each in parts if kind in _FROM_RIGHT and _reads(each, column_numbers(right))]
+            if on_left or on_right:
+                rest = conjunction(each for each in parts if each not in on_left and each not in on_right)
+                return Join(kind, filtered(left, on_left), filtered(right, on_right), rest)
+    return plan
+
+
+def _reads(condition: object, columns: frozenset[int]) -> bool:
+    read = references(condition)  # type: ignore[arg-type]
+    return bool(read) and read <= columns
