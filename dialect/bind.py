@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Final
 
-from catalog.errors import FeatureNotSupported, StatementTooComplex
+from catalog.errors import FeatureNotSupported
 from catalog.schema import Column, Tables, Views
 from catalog.signatures import Signatures
 from dialect.bind_query import QueryBinder
 from dialect.bound import Query
+from dialect.depth import limited_depth
 from dialect.expand import BoundViews
 from dialect.query import read_query
-
-_FRAMES: Final = 6000
-"""Calls that may be open at once: some 300 operators inside each other, far from the end of the stack."""
 
 
 def bind(
@@ -37,12 +32,9 @@ def bind(
         check_columns(query, columns)
         return query
 
-    try:
-        with _room_for_depth():
-            below = BoundViews(views, lambda view, others: bound(view.text, view.columns, others))
-            return bound(canonical_text, view_columns, below)
-    except RecursionError:
-        raise StatementTooComplex("the query is nested too deeply") from None
+    with limited_depth():
+        below = BoundViews(views, lambda view, others: bound(view.text, view.columns, others))
+        return bound(canonical_text, view_columns, below)
 
 
 def check_columns(query: Query, view_columns: Sequence[Column]) -> None:
@@ -57,13 +49,3 @@ def check_columns(query: Query, view_columns: Sequence[Column]) -> None:
             if differing is None
             else f"PostgreSQL has {differing[0]}, we have {differing[1]}",
         )
-
-
-@contextmanager
-def _room_for_depth() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _FRAMES))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
