@@ -1,0 +1,26 @@
+"""Counting rows, and asking whether there are any."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.types import BOOLEAN, INT8, SqlType
+from dialect.scalar import Call, Constant, Notation, Scalar
+from planner.columns import refer
+from planner.logical import AggregateCall, Field
+
+COUNT: Final = SqlType(INT8)
+
+# pg_proc oids: the same on every server.
+_COUNT_ROWS: Final = 2803
+_INT8_GREATER: Final = 470
+
+
+def count_rows(condition: Scalar | None = None) -> AggregateCall:
+    """count(*), or that of the rows for which the condition is true."""
+    return AggregateCall(_COUNT_ROWS, "count", (), False, (), condition, 0, COUNT)
+
+
+def is_positive(count: Field) -> Scalar:
+    """Whether anything was counted."""
+    return Call(_INT8_GREATER, ">", Notation.OPERATOR, (refer(count), Constant("0", COUNT)), 0, BOOLEAN)

@@ -1,0 +1,83 @@
+"""PostgreSQL's equality of each type: what groups are made by, and two copies of a column compared by."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.types import (
+    BOOL,
+    BOOLEAN,
+    BPCHAR,
+    BYTEA,
+    CHAR,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    NAME,
+    NUMERIC,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    UUID,
+    VARCHAR,
+    SqlType,
+)
+from dialect.scalar import Call, Cast, CastMethod, IsDistinct, Not, Notation, Scalar
+
+# pg_proc oids: the same on every server. Without interval, where equal values ('1 month', '30 days') do not
+# give equal sums.
+_FUNCTIONS: Final = {
+    BOOL: 60,
+    CHAR: 61,
+    NAME: 62,
+    INT2: 63,
+    INT4: 65,
+    TEXT: 67,
+    OID: 184,
+    FLOAT4: 287,
+    FLOAT8: 293,
+    INT8: 467,
+    BPCHAR: 1048,
+    DATE: 1086,
+    TIME: 1145,
+    TIMESTAMPTZ: 1152,
+    TIMETZ: 1352,
+    NUMERIC: 1718,
+    BYTEA: 1948,
+    TIMESTAMP: 2052,
+    UUID: 2956,
+}
+_BETWEEN_TYPES: Final = frozenset({158, 159, 240, 247, 299, 305, 474, 744, 852, 1162, 1850, 1856, 3508, 4043})
+_EQUALITIES: Final = frozenset(_FUNCTIONS.values()) | _BETWEEN_TYPES
+
+
+def equal(left: Scalar, right: Scalar) -> Call | None:
+    """The equality of two values of one type; None where equal values may differ."""
+    left, right = _as_text(left), _as_text(right)
+    function = _FUNCTIONS.get(left.type.oid)
+    if function is None or left.type.oid != right.type.oid:
+        return None
+    return Call(function, "=", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
+
+
+def not_distinct(left: Scalar, right: Scalar) -> Scalar | None:
+    """IS NOT DISTINCT FROM, where there is an equality."""
+    equality = equal(left, right)
+    return None if equality is None else Not(IsDistinct(equality))
+
+
+def is_equality(scalar: Scalar) -> bool:
+    """Whether this is an equality that groups agree with: what equals a value is one group."""
+    return isinstance(scalar, Call) and scalar.function in _EQUALITIES
+
+
+def _as_text(scalar: Scalar) -> Scalar:
+    if scalar.type.oid != VARCHAR:
+        return scalar
+    return Cast(scalar, CastMethod.RELABEL, 0, SqlType(TEXT, collation=scalar.type.collation))

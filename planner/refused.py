@@ -1,0 +1,35 @@
+"""What has no place in a plan, by name, and the way out where there is one."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from catalog.errors import FeatureNotSupported
+
+
+class Refused(Enum):
+    """A construct that no plan is made of: how the message names it, and a hint."""
+
+    ALL_OF_SET = "INTERSECT ALL or EXCEPT ALL", "Use INTERSECT or EXCEPT, or count the rows of each side."
+    ARRAY_OF_ARRAYS = "an array of arrays", None
+    ARRAY_SUBQUERY = "ARRAY of a subquery", "Use array_agg with GROUP BY."
+    DISTINCT_ON = "DISTINCT ON", "Use GROUP BY, or DISTINCT where the other columns follow from those named."
+    LIMIT = "a LIMIT or OFFSET that is not a constant", "Write the number itself."
+    LIMIT_PER_ROW = (
+        "LIMIT in a subquery that depends on the rows around it",
+        "Use min, max or another aggregate.",
+    )
+    NO_EQUALITY = "a subquery that depends on a column whose equal values may differ", None
+    ON_BOTH_SIDES = "an outer join whose condition has a subquery that depends on both sides", None
+    ROW = "a row as a value", "Name its fields one by one."
+    ROW_ORDER = "a comparison of rows of this type", "Compare the columns one by one."
+    SUBSCRIPT = "an element of an array by its index", None
+    VALUE_OF_SESSION = "a value that depends on the session or the clock", "Write the value itself."
+    VARIADIC = "an argument marked VARIADIC", "Write the arguments one by one."
+    WINDOW = "a window function", "Aggregate in a subquery and join with it."
+
+    @property
+    def error(self) -> FeatureNotSupported:
+        """The error that says so."""
+        what, hint = self.value
+        return FeatureNotSupported(f"cannot maintain a query with {what}", hint=hint)

@@ -1,0 +1,78 @@
+"""How many rows a plan can have for one row of the query around it."""
+
+from __future__ import annotations
+
+from catalog.schema import Table, Tables
+from dialect.scalar import Call, Reference, Scalar
+from planner.columns import column_numbers, references
+from planner.conditions import conjuncts
+from planner.equality import is_equality
+from planner.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Values,
+)
+
+
+def exactly_one_row(plan: Plan) -> bool:
+    """Whether there is always one row: an aggregate without keys, or a row written out."""
+    match plan:
+        case Project(input=child):
+            return exactly_one_row(child)
+        case Aggregate(keys=keys):
+            return not keys
+        case Values(rows=rows):
+            return len(rows) == 1
+    return False
+
+
+def at_most_one_row(plan: Plan, tables: Tables) -> bool:
+    """Whether two rows are impossible, also because conditions give a key of the table only one value."""
+    return _single(plan, tables, frozenset())
+
+
+def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
+    match plan:
+        case Filter(input=child, condition=condition):
+            return _single(child, tables, _with_fixed(fixed, column_numbers(child), conjuncts(condition)))
+        case Project(input=child) | Distinct(input=child):
+            return _single(child, tables, fixed)
+        case Top(input=child, limit=limit):
+            return (limit is not None and limit <= 1) or _single(child, tables, fixed)
+        case Join(kind=JoinKind.SEMI | JoinKind.ANTI, left=left):
+            return _single(left, tables, fixed)
+        case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
+            known = _with_fixed(fixed, column_numbers(plan), conjuncts(condition))
+            return _single(left, tables, known) and _single(right, tables, known)
+        case Scan(table=table):
+            return _has_key_in(plan, tables[table], fixed)
+    return exactly_one_row(plan)
+
+
+def _with_fixed(fixed: frozenset[int], own: frozenset[int], conditions: tuple[Scalar, ...]) -> frozenset[int]:
+    """The columns that have one value: those equal to something that has, until no more are found."""
+    pairs = [
+        (column.column, other)
+        for condition in conditions
+        if isinstance(condition, Call) and is_equality(condition)
+        for column, other in (condition.arguments, condition.arguments[::-1])
+        if isinstance(column, Reference)
+    ]
+    while True:
+        more = {column for column, other in pairs if references(other) & own <= fixed}
+        if more <= fixed:
+            return fixed
+        fixed |= more
+
+
+def _has_key_in(scan: Scan, table: Table, fixed: frozenset[int]) -> bool:
+    attributes = {each.attribute for each in scan.columns if each.field.column in fixed}
+    names = {each.name for each in table.columns if each.attribute in attributes}
+    return any(set(key) <= names for key in table.keys)

@@ -1,0 +1,109 @@
+"""From a bound query to a plan, where each subquery is joined to the rows that it is computed for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from catalog.schema import Tables
+from dialect.bound import Query, Select, SetOperation
+from dialect.bound_expression import Cast, Constant, Expression, Output
+from dialect.depth import limited_depth
+from planner.columns import Numbers, passing, refer, references
+from planner.logical import Field, LogicalQuery, Order, Plan, Project, Scan, Top
+from planner.logical import Output as LogicalOutput
+from planner.refused import Refused
+from planner.translate_scope import Relation, Scope
+from planner.translate_select import translate_rows, translate_select
+from planner.translate_set import translate_set, translate_values
+from planner.tree import expressions, nodes, transform
+
+
+def translate(query: Query, tables: Tables) -> LogicalQuery:
+    """The plan of the query; one WITH query used several times is there as often."""
+    with limited_depth():
+        relation = _QueryTranslator(tables, Numbers()).query(query, Scope(None))
+        outputs = tuple(
+            LogicalOutput(output.name, column.column)
+            for output, column in zip(query.columns, relation.columns, strict=True)
+        )
+        return LogicalQuery(_scanning_what_is_read(relation.plan), outputs)
+
+
+def _scanning_what_is_read(plan: Plan) -> Plan:
+    read = references(*(each for node in nodes(plan) for each in expressions(node)))
+
+    def narrow(node: Plan) -> Plan:
+        if not isinstance(node, Scan):
+            return node
+        return replace(node, columns=tuple(each for each in node.columns if each.field.column in read))
+
+    return transform(plan, narrow)
+
+
+@dataclass(frozen=True)
+class _QueryTranslator:
+    tables: Tables
+    numbers: Numbers
+
+    def query(self, query: Query, outer: Scope) -> Relation:
+        scope = Scope(outer, query.common_tables)
+        limit, offset = _count(query.limit), _count(query.offset) or 0
+        if limit is None and not offset:
+            return self._body(query, scope, ())[0]
+        relation, keys = self._body(query, scope, tuple(each.expression for each in query.order))
+        order = tuple(
+            Order(refer(key), each.descending, each.nulls_first)
+            for key, each in zip(keys, query.order, strict=True)
+        )
+        ties = tuple(Order(refer(each), False, False) for each in _others(relation.columns, keys))
+        top = Top(relation.plan, order + ties, limit, offset)
+        return Relation(_without(top, keys, relation.columns), relation.columns)
+
+    def existence(self, query: Query, outer: Scope) -> Plan:
+        limit, offset = _count(query.limit), _count(query.offset)
+        cut = offset or limit == 0
+        if isinstance(query.body, Select) and not query.body.grouped and not cut:
+            return translate_rows(self, query.body, Scope(outer, query.common_tables))
+        return self.query(query, outer).plan
+
+    def _body(
+        self, query: Query, scope: Scope, order: tuple[Expression, ...]
+    ) -> tuple[Relation, tuple[Field, ...]]:
+        """The body's relation, and the columns that the expressions of the order are."""
+        if isinstance(query.body, Select):
+            return translate_select(self, query.body, scope, order)
+        relation = (
+            translate_set(self, query.body, scope)
+            if isinstance(query.body, SetOperation)
+            else translate_values(self, query.body, scope)
+        )
+        return relation, tuple(_output(relation, each) for each in order)
+
+
+def _output(relation: Relation, expression: Expression) -> Field:
+    assert isinstance(expression, Output), expression
+    return relation.columns[expression.column]
+
+
+def _others(columns: tuple[Field, ...], keys: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The columns that are no keys, each once."""
+    return tuple(dict.fromkeys(each for each in columns if each not in keys))
+
+
+def _without(plan: Plan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> Plan:
+    """The plan without the keys that are no columns of the answer."""
+    if set(keys) <= set(columns):
+        return plan
+    return Project(plan, passing(dict.fromkeys(columns)))
+
+
+def _count(expression: Expression | None) -> int | None:
+    """The number that a LIMIT or OFFSET is; NULL is as good as none."""
+    match expression:
+        case None | Constant(text=None):
+            return None
+        case Cast(argument=argument):
+            return _count(argument)
+        case Constant(text=str() as text) if text.isdecimal():
+            return int(text)
+    raise Refused.LIMIT.error

@@ -1,0 +1,56 @@
+"""WHERE, HAVING and ON: what filters rows at once, what is a join with a subquery, what follows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dialect.bound_expression import And, Expression
+from dialect.scalar import Scalar
+from planner.conditions import conjunction
+from planner.logical import Filter, Plan
+from planner.translate_expression import ExpressionTranslator
+from planner.translate_scope import Placement, Scope, Translator, placed
+from planner.translate_subquery import place_as_join
+
+
+@dataclass
+class Condition:
+    """A condition in parts: rows that are not `plain` need not be looked at by the subqueries."""
+
+    plain: list[Scalar] = field(default_factory=list)
+    placements: list[Placement] = field(default_factory=list)
+    rest: list[Scalar] = field(default_factory=list)
+
+    def on(self, plan: Plan) -> Plan:
+        """The rows of the plan for which the condition is true."""
+        return self.after(filtered(plan, self.plain))
+
+    def after(self, plan: Plan) -> Plan:
+        """The same of a plan that is plain already."""
+        return filtered(placed(plan, self.placements), self.rest)
+
+
+def split_condition(translator: Translator, scope: Scope, expression: Expression | None) -> Condition:
+    """The parts of the condition; None is true."""
+    condition = Condition()
+    for each in _conjuncts(expression):
+        place = ExpressionTranslator(translator, scope, [])
+        if not place_as_join(place, each):
+            scalar = place.condition(each)
+            (condition.rest if place.placements else condition.plain).append(scalar)
+        condition.placements += place.placements
+    return condition
+
+
+def filtered(plan: Plan, conditions: list[Scalar]) -> Plan:
+    """The plan's rows for which all conditions are true."""
+    return Filter(plan, conjunction(conditions)) if conditions else plan
+
+
+def _conjuncts(expression: Expression | None) -> tuple[Expression, ...]:
+    match expression:
+        case None:
+            return ()
+        case And(arguments=arguments):
+            return arguments
+    return (expression,)

@@ -1,0 +1,104 @@
+"""SELECT: FROM, WHERE, GROUP BY, HAVING, the targets, DISTINCT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dialect.bound import Select
+from dialect.bound_expression import Column, Expression
+from dialect.scalar import Reference, Scalar
+from planner.columns import Numbers, column_numbers, passing
+from planner.logical import (
+    Aggregate,
+    Aggregated,
+    Computed,
+    Distinct,
+    Field,
+    Plan,
+    Project,
+    fields,
+)
+from planner.refused import Refused
+from planner.translate_condition import Condition, split_condition
+from planner.translate_expression import ExpressionTranslator
+from planner.translate_from import translate_from
+from planner.translate_scope import Grouping, Relation, Scope, Translator, placed
+
+
+def translate_rows(translator: Translator, select: Select, scope: Scope) -> Plan:
+    """The rows of FROM for which WHERE is true."""
+    plan = translate_from(translator, select.sources, scope)
+    return split_condition(translator, scope, select.condition).on(plan)
+
+
+def translate_select(
+    translator: Translator, select: Select, scope: Scope, order: tuple[Expression, ...]
+) -> tuple[Relation, tuple[Field, ...]]:
+    """The targets' relation, whose plan also has the columns to order by."""
+    plan = translate_rows(translator, select, scope)
+    having = Condition()
+    if select.grouped:
+        grouping = Grouping(ExpressionTranslator(translator, scope, []))
+        scope = replace(scope, grouping=grouping)
+        computed = _keys(grouping, select.group)
+        having = split_condition(translator, scope, select.having)
+    place = ExpressionTranslator(translator, scope, [])
+    targets = tuple((each.name, place.scalar(each.expression)) for each in select.targets)
+    keys = tuple(("order", place.scalar(each)) for each in order)
+    if select.grouped:
+        plan = having.on(_grouped(plan, grouping, computed))
+    plan = placed(plan, place.placements)
+    projected, columns = _projected(translator.numbers, plan, targets + keys)
+    if _distinct(select):
+        projected = Distinct(projected)
+    relation = Relation(projected, columns[: len(targets)])
+    return relation, columns[len(targets) :]
+
+
+def _keys(grouping: Grouping, group: tuple[Expression, ...]) -> tuple[Computed, ...]:
+    """The expressions to group by that are no columns, to be computed below the aggregate."""
+    computed = []
+    for expression in group:
+        if isinstance(expression, Column) and expression.level == 0:
+            field = grouping.place.scope.column(expression.source, expression.column)
+        elif expression in grouping.expressions:
+            continue
+        else:
+            scalar = grouping.place.scalar(expression)
+            field = grouping.place.translator.numbers.field("key", scalar.type)
+            grouping.expressions[expression] = field
+            computed.append(Computed(field, scalar))
+        grouping.keys[field.column] = field
+    return tuple(computed)
+
+
+def _grouped(plan: Plan, grouping: Grouping, computed: tuple[Computed, ...]) -> Plan:
+    plan = placed(plan, grouping.place.placements)
+    if computed:
+        plan = Project(plan, (*passing(fields(plan)), *computed))
+    columns = tuple(Aggregated(field, call) for call, field in grouping.calls.items())
+    return Aggregate(plan, tuple(grouping.keys.values()), columns)
+
+
+def _projected(
+    numbers: Numbers, plan: Plan, values: tuple[tuple[str, Scalar], ...]
+) -> tuple[Plan, tuple[Field, ...]]:
+    """The values computed from the plan, each once; a column of the plan keeps its number."""
+    own = column_numbers(plan)
+    made: dict[Scalar, Field] = {}
+    for name, value in values:
+        if value in made:
+            continue
+        if isinstance(value, Reference) and value.column in own:
+            made[value] = Field(value.column, name, value.type)
+        else:
+            made[value] = numbers.field(name, value.type)
+    columns = tuple(Computed(field, value) for value, field in made.items())
+    return Project(plan, columns), tuple(made[value] for _, value in values)
+
+
+def _distinct(select: Select) -> bool:
+    """Whether equal rows become one; DISTINCT ON is that where all targets are named in it, and no others."""
+    if select.distinct_on and set(select.distinct_on) != {each.expression for each in select.targets}:
+        raise Refused.DISTINCT_ON.error
+    return select.distinct
