@@ -62,7 +62,7 @@ REFUSALS: Final = (
     Refusal(
         "set_in_select_list",
         "cannot maintain a set-returning function in the select list",
-        "Put it into FROM.",
+        "Keep its rows in a table.",
         "rows multiplied in the select list have no exact counterpart",
     ),
     Refusal(

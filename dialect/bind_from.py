@@ -70,7 +70,7 @@ class FromBinder:
                 return self._derived(node.this.this, node, lateral=True)
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 return self._table(node)
-            case exp.Table():
+            case exp.Table() | exp.Lateral():
                 raise refused("a function in FROM")
         raise refused_node(node)
 

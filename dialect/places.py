@@ -5,10 +5,12 @@ PostgreSQL decides from its own analysis what cannot be maintained; this map onl
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Final, TypeAlias
 
 from pglast import ast
+from pglast.enums import GroupingSetKind, LimitOption
 from pglast.parser import ParseError, parse_sql, scan
 from pglast.visitors import Visitor
 
@@ -33,6 +35,28 @@ _VALUE_FUNCTIONS: Final = (
     "current_catalog",
     "current_schema",
 )
+
+
+_GROUPINGS: Final = {
+    GroupingSetKind.GROUPING_SET_ROLLUP: "ROLLUP",
+    GroupingSetKind.GROUPING_SET_CUBE: "CUBE",
+    GroupingSetKind.GROUPING_SET_SETS: "GROUPING SETS",
+}
+_INDIRECTIONS: Final = {
+    ast.String: "a field of a row, or a function outside pg_catalog",
+    ast.A_Indices: "an array slice or a subscript of another type than an array",
+    ast.A_Star: "a whole row as a value",
+}
+_CALLED: Final = re.compile(r"(?:function|aggregate|operator) ([^\s(,]+)")
+
+
+def place_of(piece: str, places: Places) -> int | None:
+    """Where a piece stands that the binder or the planner has refused by this name, if the map says so."""
+    construct = places.get("construct", {}).get(piece)
+    called = _CALLED.search(piece)
+    if construct is not None or called is None:
+        return construct
+    return places.get("function", {}).get(called[1])
 
 
 def places_in(query: str, offset: int) -> Places:
@@ -60,7 +84,39 @@ class _Finder(Visitor):
             self.places[kind].setdefault(name, self._offset + location)
 
     def visit_FuncCall(self, _ancestors: object, node: ast.FuncCall) -> None:
-        self._note("function", last_name(node.funcname), node.location)
+        name = last_name(node.funcname)
+        self._note("function", name, node.location)
+        if node.agg_within_group:
+            self._note("construct", "an aggregate WITHIN GROUP", node.location)
+        elif name == "overlaps":
+            self._note("construct", "OVERLAPS", node.location)
+
+    def visit_A_Expr(self, _ancestors: object, node: ast.A_Expr) -> None:
+        self._note("function", last_name(node.name), node.location)
+
+    def visit_GroupingSet(self, _ancestors: object, node: ast.GroupingSet) -> None:
+        if node.kind in _GROUPINGS:
+            self._note("construct", _GROUPINGS[node.kind], node.location)
+
+    def visit_GroupingFunc(self, _ancestors: object, node: ast.GroupingFunc) -> None:
+        self._note("construct", "GROUPING", node.location)
+
+    def visit_RangeFunction(self, _ancestors: object, node: ast.RangeFunction) -> None:
+        first = node.functions[0][0] if node.functions else None
+        self._note("construct", "a function in FROM", getattr(first, "location", None))
+
+    def visit_NamedArgExpr(self, _ancestors: object, node: ast.NamedArgExpr) -> None:
+        self._note("construct", "an argument given by name", node.location)
+
+    def visit_A_Const(self, _ancestors: object, node: ast.A_Const) -> None:
+        if isinstance(node.val, ast.BitString):
+            self._note("construct", "a bit string", self._keyword("BCONST"))
+
+    def visit_A_Indirection(self, _ancestors: object, node: ast.A_Indirection) -> None:
+        for part in node.indirection or ():
+            construct = _INDIRECTIONS.get(type(part))
+            if construct is not None:
+                self._note("construct", construct, getattr(node.arg, "location", None))
 
     def visit_SQLValueFunction(self, _ancestors: object, node: ast.SQLValueFunction) -> None:
         if node.op is not None:
@@ -68,6 +124,8 @@ class _Finder(Visitor):
 
     def visit_RangeVar(self, _ancestors: object, node: ast.RangeVar) -> None:
         self._note("table", node.relname or "", node.location)
+        if not node.inh:
+            self._note("construct", "a table with ONLY", node.location)
 
     def visit_RangeTableSample(self, _ancestors: object, node: ast.RangeTableSample) -> None:
         self._note("clause", "sample", node.location)
@@ -81,12 +139,18 @@ class _Finder(Visitor):
             self._note("column", name, node.location)
 
     def visit_TypeCast(self, _ancestors: object, node: ast.TypeCast) -> None:
-        if node.typeName is not None:
-            self._note("type", last_name(node.typeName.names), node.typeName.location)
+        if node.typeName is None:
+            return
+        name, location = last_name(node.typeName.names), node.typeName.location
+        self._note("type", name, location)
+        self._note("function", name, location)  # The function behind a cast has the type's name.
+        self._note("cast", f"a conversion between text and {name}", location)
 
     def visit_SelectStmt(self, _ancestors: object, node: ast.SelectStmt) -> None:
         if (node.limitCount or node.limitOffset) and not node.sortClause:
             self._note("clause", "limit", self._keyword("LIMIT", "OFFSET", "FETCH"))
+        if node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES:
+            self._note("construct", "FETCH FIRST ... WITH TIES", self._keyword("FETCH"))
         if node.lockingClause:
             self._note("clause", "row_lock", self._keyword("FOR"))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import NotMaintainable
 
 _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
     exp.BitString: ("a bit string", None),
@@ -29,12 +29,12 @@ _NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
 }
 
 
-def refused(what: str, hint: str | None = None) -> FeatureNotSupported:
+def refused(piece: str, hint: str | None = None) -> NotMaintainable:
     """The error for a piece of a query that no rule covers."""
-    return FeatureNotSupported(f"cannot maintain a query with {what}", hint=hint)
+    return NotMaintainable(piece, hint=hint)
 
 
-def refused_node(node: exp.Expr) -> FeatureNotSupported:
+def refused_node(node: exp.Expr) -> NotMaintainable:
     """The error for a node of the tree that no rule covers, by its name in the table or its own."""
     for kind in type(node).__mro__:
         if kind in _NODES:

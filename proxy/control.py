@@ -6,16 +6,21 @@ any time, and nothing that a role may do is ever remembered.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Final
 
 import psycopg
 
-from catalog.errors import Error, NotPrepared
+from catalog.errors import CannotConnectNow, Error, NotPrepared
 from catalog.postgres import install, is_installed, read_verifier
+from catalog.signatures import Signatures
+from catalog.signatures_postgres import read_signatures
+from proxy.judge import judge, read_question
 from proxy.scram import Verifier, mock_verifier, parse_verifier
 from proxy.settings import Upstream
 
@@ -23,6 +28,9 @@ log = logging.getLogger(__name__)
 
 _OPTIONS: Final = "-c search_path=pg_catalog -c lock_timeout=2s -c statement_timeout=5s -c row_security=off"
 _CONNECT_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 0.5
+_DATABASES: Final = 16
+"""Of so many databases snapshots are kept."""
 
 
 class Control:
@@ -30,6 +38,8 @@ class Control:
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
+        self._signatures: dict[tuple[str, str], Signatures] = {}
+        self._thread = ThreadPoolExecutor(1, "judge")
         self._mock_secret = secrets.token_bytes(32)
 
     async def prepare(self, database: str) -> Error | None:
@@ -47,6 +57,48 @@ class Control:
                 f"'host={self._upstream.host} port={self._upstream.port} dbname={database} user=…'",
             )
         return None
+
+    async def judge(self, database: str, asked: str) -> tuple[int, Error | None]:
+        """The number that a question is answered by, and why the query cannot be kept, if it cannot."""
+        loop = asyncio.get_running_loop()
+        question = await loop.run_in_executor(self._thread, read_question, asked)
+        try:
+            signatures = await self._signatures_of(database, question.server)
+        except psycopg.Error as error:
+            return question.ticket, CannotConnectNow("the query could not be judged", detail=_line(error))
+        judged = loop.run_in_executor(self._thread, judge, question, signatures)
+        await asyncio.wait([judged])
+        match judged.exception():
+            case None:
+                return question.ticket, None
+            case Error() as error:
+                return question.ticket, error
+            case bug:
+                log.error("a query could not be judged", exc_info=bug)
+                return question.ticket, Error("the query could not be judged", detail=repr(bug))
+
+    async def hold(self, database: str, number: int) -> None:
+        """Keep the advisory lock on a number, come what may, until cancelled."""
+        while True:
+            try:
+                async with self._connection(database) as connection:
+                    await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
+                    async for _ in connection.notifies():
+                        pass
+            except psycopg.Error as error:
+                log.warning("cannot answer a statement in database %r: %s", database, _line(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _signatures_of(self, database: str, server: str) -> Signatures:
+        """The snapshot of a database, read once: user-defined types come with the questions."""
+        known = self._signatures.get((database, server))
+        if known is None:
+            async with self._connection(database) as connection:
+                known = await read_signatures(connection)
+            if len(self._signatures) == _DATABASES:
+                self._signatures.clear()
+            self._signatures[database, server] = known
+        return known
 
     async def verifier(self, user: str) -> Verifier | None:
         """What to check a user's SCRAM proof against; None where the function for it is not available."""

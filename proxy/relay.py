@@ -27,7 +27,18 @@ _IDLE, _ERROR = b"IE"
 class Relay:
     """Passes bytes both ways until either side ends; whoever does not read makes only the other side wait."""
 
-    __slots__ = ("_answering", "_channels", "_control", "_on_end", "_open", "client", "server", "session")
+    __slots__ = (
+        "_answering",
+        "_asked",
+        "_channels",
+        "_control",
+        "_judging",
+        "_on_end",
+        "_open",
+        "client",
+        "server",
+        "session",
+    )
 
     def __init__(
         self,
@@ -45,6 +56,8 @@ class Relay:
         self._on_end = on_end
         self._open = 2
         self._answering: asyncio.Task[None] | None = None
+        self._asked = ""
+        self._judging: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Take the connections over, with what has arrived on them already."""
@@ -79,6 +92,8 @@ class Relay:
     def answer(self) -> None:
         """Deal with the suspects that the client's stream has stopped at."""
         frames = self.client.frames
+        if self.session is not None:
+            self.server.frames.watcher = partial(self._watch, self.session)
         rewritten: bytes | None = None
         while (suspect := frames.suspect) is not None:
             if self.session is None or len(suspect) > _LARGE_TEXT:
@@ -116,9 +131,25 @@ class Relay:
             rewritten = rewrite()
         if rewritten is None:
             return suspect
-        self.server.frames.watcher = session.watch
         refused = await self._control.prepare(session.database)
         return rewritten if refused is None else rewrite(refused=refused) or suspect
+
+    def _watch(self, session: Session, kind: int, frame: bytes) -> bytes:
+        """Show the session a message of the server's; begin or end an answer when it asks or has heard."""
+        out = session.watch(kind, frame)
+        if session.question != self._asked:
+            self._asked = session.question
+            if self._judging is not None:
+                self._judging.cancel()
+                self._judging = None
+            if self._asked:
+                self._judging = asyncio.get_running_loop().create_task(self._judge(session, self._asked))
+        return out
+
+    async def _judge(self, session: Session, question: str) -> None:
+        """Answer a question; the answer stands until it was heard."""
+        number, session.refusal = await self._control.judge(session.database, question)
+        await self._control.hold(session.database, number + (session.refusal is not None))
 
     def _forward(self, data: bytes) -> None:
         self.server.frames.status = 0
@@ -133,8 +164,9 @@ class Relay:
         """One side is gone."""
         self._open -= 1
         if self._open == 0:
-            if self._answering is not None:
-                self._answering.cancel()
+            for task in (self._answering, self._judging):
+                if task is not None:
+                    task.cancel()
             self._on_end(self)
 
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from catalog.errors import Error
 from dialect.rewrite import Edit, original_place
 from proxy.messages import message
 
 _PLACE: Final = re.compile(r"gavial:(\d*)")
 _ORIGIN: Final = re.compile(r"/\*gavial:(\d+)\*/ ")
+_KEPT: Final = (b"S", b"V", b"F", b"L", b"R")
+"""Severity, and where in the server's source an error was raised."""
 _OURS: Final = re.compile(r"\b(?:perform|explain|explain_existing|show)\((?:jsonb|regclass)")
 
 
@@ -29,6 +32,21 @@ def relocated(frame: bytes, codec: str, edits: tuple[Edit, ...]) -> bytes:
         key.encode() + value.encode(codec, "replace") + b"\x00" for key, value in fields.items() if value
     )
     return message(frame[:1], body + b"\x00")
+
+
+def replaced(frame: bytes, codec: str, sqlstate: str, error: Error | None) -> bytes | None:
+    """The error in the place of the server's own, if that has this SQLSTATE and there is one."""
+    if error is None or sqlstate.encode() not in frame:
+        return None
+    parts = [part for part in frame[5:].split(b"\x00") if part]
+    if b"C" + sqlstate.encode() not in parts:
+        return None
+    fields = {"C": error.sqlstate, "M": error.message, "D": error.detail, "H": error.hint}
+    if error.position is not None:
+        fields["P"] = str(error.position + 1)
+    own = [f"{key}{value}".encode(codec, "replace") for key, value in fields.items() if value]
+    kept = [part for part in parts if part[:1] in _KEPT]
+    return message(frame[:1], b"".join(part + b"\x00" for part in kept + own) + b"\x00")
 
 
 def _placed(fields: dict[str, str]) -> bool:

@@ -12,16 +12,26 @@ from typing import Final
 from catalog.errors import Error
 from dialect.rewrite import Edit, codec_of, rewrite
 from proxy.messages import fields_of, message
-from proxy.relocation import relocated
+from proxy.relocation import relocated, replaced
 
 MARK: Final = "GV001"
 """SQLSTATE of the notice that names the tag of the statement it ends."""
+
+TOLD: Final = "GV002"
+"""SQLSTATE of the notices by which a statement asks whether its query can be kept, and that it was told."""
+
+REFUSED: Final = "GV003"
+"""SQLSTATE of the error in whose place the client gets the one that we have prepared."""
 
 _PARSE: Final = ord("P")
 _NOTICE, _COMPLETE, _PARAMETER, _ERROR, _READY = b"NCSEZ"
 _PATCHED: Final = (b"SELECT ", b"CALL\x00")
 """Tags of what stands in the place of ours; a FETCH from it keeps its own."""
 
+LONGEST_QUESTION: Final = 1 << 23
+"""What is longer is cut off, and not understood."""
+
+_PRIVATE: Final = b"GV00"
 _BETWEEN: Final = frozenset((_NOTICE, _PARAMETER))
 
 
@@ -33,6 +43,11 @@ class Session:
         self._nonce = nonce
         self._encoding = "SQL_ASCII"
         self._standard_strings = True
+        self.refusal: Error | None = None
+        """What the client gets when the server reports that the query under way was refused."""
+        self.question = ""
+        """What the statement under way has asked, whole; empty when nothing waits for an answer."""
+        self._asking = ""
         self._tag: bytes | None = None
         self._edits: tuple[Edit, ...] = ()
 
@@ -65,23 +80,39 @@ class Session:
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
-        if kind == _NOTICE and (tag := self._mark_in(frame)) is not None:
-            self._tag = tag
+        if kind == _NOTICE and (said := self._private(frame)) is not None:
+            self._hear(*said)
             return b""
         if kind in (_ERROR, _NOTICE):
-            frame = relocated(frame, codec_of(self._encoding) or "latin-1", self._edits)
+            codec = codec_of(self._encoding) or "latin-1"
+            frame = replaced(frame, codec, REFUSED, self.refusal) or relocated(frame, codec, self._edits)
         elif kind == _READY:
             self._edits = ()
         if kind == _COMPLETE and self._tag is not None and frame.startswith(_PATCHED, 5):
             frame = message(b"C", self._tag + b"\x00")
         if kind not in _BETWEEN:
             self._tag = None
+            self.question = ""
         return frame
 
-    def _mark_in(self, notice: bytes) -> bytes | None:
-        if MARK.encode() not in notice:
+    def _private(self, notice: bytes) -> tuple[str, str] | None:
+        """SQLSTATE and detail of a notice for us alone."""
+        if _PRIVATE not in notice:
             return None
         fields = fields_of(notice[5:])
-        if fields.get("C") != MARK or fields.get("M") != self._nonce:
+        if fields.get("C") not in (MARK, TOLD) or fields.get("M") != self._nonce:
             return None
-        return fields.get("D", "").encode()
+        return fields["C"], fields.get("D", "")
+
+    def _hear(self, sqlstate: str, detail: str) -> None:
+        if sqlstate == MARK:
+            self._tag = detail.encode()
+            return
+        word, _, piece = detail.partition(" ")
+        match word:
+            case "part" if len(self._asking) < LONGEST_QUESTION:
+                self._asking += piece
+            case "end":
+                self.question, self._asking = self._asking, ""
+            case "heard":
+                self.question = ""

@@ -65,10 +65,11 @@ def extended(pgconn: PGconn, statement: bytes) -> None:
 
 
 def ask(pgconn: PGconn, statement: str, send: Send) -> str:
-    """Everything that comes back for a statement, one line for each thing."""
+    """Everything that comes back for a statement, a line for each thing; first the notices, which may be late."""
     codec = _CODECS[(pgconn.parameter_status(b"client_encoding") or b"").decode()]
+    notices: list[str] = []
     lines: list[str] = []
-    pgconn.notice_handler = lambda notice: lines.extend(said("NOTICE", notice, statement, codec))
+    pgconn.notice_handler = lambda notice: notices.extend(said("NOTICE", notice, statement, codec))
     send(pgconn, statement.encode(codec))
     while (result := pgconn.get_result()) is not None:
         if result.status == pq.ExecStatus.COPY_IN:
@@ -78,7 +79,7 @@ def ask(pgconn: PGconn, statement: str, send: Send) -> str:
         else:
             lines += rows(result, codec)
     pgconn.notice_handler = None
-    return "\n".join(lines)
+    return "\n".join((*notices, *lines))
 
 
 def ask_as_view(pgconn: PGconn, statement: str) -> str:

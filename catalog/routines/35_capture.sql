@@ -1,5 +1,6 @@
 -- What capture needs of the tables that standing queries read: a place in the publication, and the old row of an update.
--- A published table without a replica identity could no longer be updated; so its identity is put right first.
+-- The whole old row is what a change takes back; so the replica identity of a table becomes FULL before it is published,
+-- and a table without one could no longer be updated.
 CREATE OR REPLACE FUNCTION gavial.leaves(relation oid) RETURNS SETOF oid
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -30,23 +31,26 @@ CREATE OR REPLACE FUNCTION gavial.enrol(relation oid) RETURNS void
 AS $body$
 DECLARE
     leaf regclass;
+    known boolean;
 BEGIN
     IF EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
                WHERE p.pubname = 'gavial' AND r.prrelid = relation) THEN
         RETURN;
     END IF;
-    FOR leaf IN SELECT l FROM gavial.leaves(relation) l WHERE NOT gavial.has_identity(l) LOOP
+    FOR leaf, known IN SELECT l, gavial.has_identity(l) FROM gavial.leaves(relation) l JOIN pg_class c ON c.oid = l
+                       WHERE c.relreplident <> 'f' LOOP
         INSERT INTO gavial.identities (relation, before, before_index)
         SELECT c.oid, c.relreplident, (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
         FROM pg_class c WHERE c.oid = leaf;
         EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', leaf);
-        RAISE NOTICE USING MESSAGE = format('table %s has no primary key; its replica identity is now FULL', leaf);
+        IF NOT known THEN
+            RAISE NOTICE USING MESSAGE = format('table %s has no primary key; its replica identity is now FULL', leaf);
+        END IF;
     END LOOP;
     EXECUTE format('ALTER PUBLICATION gavial ADD TABLE %s', relation::regclass);
-    INSERT INTO gavial.sources (relation, old_row_by)
-    SELECT relation, CASE WHEN bool_and(c.relreplident = 'f') THEN 'full' ELSE 'key' END
-    FROM gavial.leaves(relation) l JOIN pg_class c ON c.oid = l
-    ON CONFLICT DO NOTHING;
+    INSERT INTO gavial.sources (relation, old_row_by) VALUES (relation, 'full')
+    ON CONFLICT ON CONSTRAINT sources_pkey DO UPDATE SET state = 'joining', detail = NULL, captured_from = NULL;
+    NOTIFY gavial;
 END
 $body$;
 REVOKE ALL ON FUNCTION gavial.enrol(oid) FROM PUBLIC;
@@ -74,6 +78,9 @@ BEGIN
     END LOOP;
     DELETE FROM gavial.identities i WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = i.relation);
     DELETE FROM gavial.sources s WHERE NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = s.relation);
+    IF FOUND THEN
+        NOTIFY gavial;
+    END IF;
 END
 $body$;
 REVOKE ALL ON FUNCTION gavial.dismiss() FROM PUBLIC;

@@ -89,6 +89,7 @@ BEGIN
             -- PostgreSQL checks here what the caller may read.
             RETURN format('EXPLAIN SELECT * FROM %s', view);
         WHEN 4 THEN
+            PERFORM gavial.await_verdict(view::regclass, request);
             IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = result::regclass AND t.tgname = 'gavial_guard') THEN
                 RETURN '';
             END IF;

@@ -57,8 +57,8 @@ BEGIN
         EXECUTE gavial.create_view_command(pg_catalog.jsonb_extract_path(request, 'create'), NULL, 'pg_temp.gavial_explained');
         EXECUTE 'EXPLAIN SELECT * FROM pg_temp.gavial_explained';
         lines := gavial.explain_created(request);
-        RAISE SQLSTATE 'GV000';
-    EXCEPTION WHEN SQLSTATE 'GV000' THEN
+        RAISE SQLSTATE 'GV004';
+    EXCEPTION WHEN SQLSTATE 'GV004' THEN
         NULL;
     END;
     RETURN QUERY SELECT pg_catalog.unnest(lines);
@@ -85,6 +85,7 @@ CREATE OR REPLACE FUNCTION gavial.explain_created(request jsonb) RETURNS text[]
 AS $body$
 BEGIN
     PERFORM gavial.check_query('pg_temp.gavial_explained'::regclass, request #> '{create,places}');
+    PERFORM gavial.await_verdict('pg_temp.gavial_explained'::regclass, request -> 'create');
     RETURN ARRAY(SELECT gavial.described('pg_temp.gavial_explained'::regclass, request #>> '{create,as_written}',
         request #> '{create,options}', request ->> 'format'));
 END

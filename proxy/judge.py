@@ -1,0 +1,60 @@
+"""Whether a query can be maintained: what the server asks, and the one place where it is decided; pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from catalog.description import table_from, view_from, with_types
+from catalog.errors import NotMaintainable
+from catalog.schema import Tables, View, Views
+from catalog.signatures import Signatures
+from dialect.bind import bind
+from dialect.places import Places, place_of
+
+Options: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A hidden view with everything below it, and the number whose lock says yes; the next one says no."""
+
+    ticket: int
+    server: str
+    view: View
+    views: Views
+    tables: Tables
+    types: list[list[Any]]
+    places: Places
+    options: Options
+
+
+def read_question(text: str) -> Question:
+    """The question that `gavial.await_verdict` asks, in base64."""
+    asked = json.loads(base64.b64decode(text))
+    views = {each["oid"]: view_from(each) for each in asked["views"]}
+    tables = map(table_from, asked["tables"])
+    return Question(
+        asked["ticket"],
+        asked["server"],
+        views[asked["view"]],
+        {each.name: each for each in views.values()},
+        {each.name: each for each in tables},
+        asked["types"],
+        asked["places"],
+        asked["options"],
+    )
+
+
+def judge(question: Question, signatures: Signatures) -> None:
+    """Raise the error that the client is to get; what a query must satisfy to be kept is checked here."""
+    known = with_types(signatures, question.types)
+    view = question.view
+    try:
+        bind(view.text, question.tables, known, view.columns, question.views)
+    except NotMaintainable as error:
+        error.position = place_of(error.piece, question.places)
+        raise
