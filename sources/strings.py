@@ -14,6 +14,8 @@ from sources.octets import Values
 
 JSONB_VERSION = 1
 HEXADECIMAL = np.frombuffer("".join(f"{octet:02x}" for octet in range(256)).encode(), "S2")
+# A "char" is one octet; PostgreSQL writes those beyond ASCII in octal.
+CHARS = pa.array(["", *map(chr, range(1, 128)), *(f"\\{octet:03o}" for octet in range(128, 256))])
 
 
 def decode_string(column: StoredColumn, values: Values) -> pa.Array:
@@ -28,8 +30,7 @@ def decode_string(column: StoredColumn, values: Values) -> pa.Array:
                 raise ProtocolViolation("a jsonb is of another version")
             return strings(column.name, Values(values.octets, values.starts + 1, values.lengths - 1))
         case oid if oid == CHAR:
-            filled = (values.numbers("u1") != 0).astype(np.int64)
-            return strings(column.name, Values(values.octets, values.starts, filled))
+            return CHARS.take(pa.array(values.numbers("u1")))
         case oid if oid == BPCHAR:
             return pc.ascii_rtrim(strings(column.name, values), " ")
         case _:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from catalog.errors import ValueNotStorable
 from catalog.storage import Decimal, ListOf, Plain, StoredColumn
-from catalog.types import BPCHAR, CHAR
+from catalog.types import BPCHAR
 from sources.arrow import INTERVAL, arrow_type
 from sources.moments import MICROSECONDS_A_SECOND
 from sources.nulls import spread
@@ -51,7 +51,7 @@ def decode_text(column: StoredColumn, values: Values) -> pa.Array:
 def _decode(column: StoredColumn, texts: pa.Array) -> pa.Array:
     match column.storage:
         case Decimal() as decimal:
-            return pc.replace_substring_regex(texts, ZEROS_BEHIND, r"\1").cast(arrow_type(decimal))
+            return _decimals(decimal, texts)
         case ListOf():
             return _lists(column, texts)
         case Plain() as plain:
@@ -65,7 +65,7 @@ def _plain(column: StoredColumn, storage: Plain, texts: pa.Array) -> pa.Array:
         case Plain.BOOLEAN:
             return _booleans(texts)
         case Plain.TEXT:
-            return _stored_texts(column, texts)
+            return pc.ascii_rtrim(texts, " ") if column.type.oid == BPCHAR else texts
         case Plain.BYTES:
             return pa.array([bytes.fromhex(text[2:]) for text in texts.to_pylist()], pa.binary())
         case Plain.TIME:
@@ -87,12 +87,13 @@ def _plain(column: StoredColumn, storage: Plain, texts: pa.Array) -> pa.Array:
             assert_never(storage)
 
 
-def _stored_texts(column: StoredColumn, texts: pa.Array) -> pa.Array:
-    if column.type.oid == BPCHAR:
-        return pc.ascii_rtrim(texts, " ")
-    if column.type.oid == CHAR and pc.max(pc.binary_length(texts)).as_py() > 1:
-        raise ValueError("not an ASCII character")
-    return texts
+def _decimals(storage: Decimal, texts: pa.Array) -> pa.Array:
+    """Arrow takes numbers of too many digits for others, so they are looked at before."""
+    plain = pc.replace_substring_regex(texts, ZEROS_BEHIND, r"\1")
+    fits = rf"^-?0*\d{{0,{storage.precision - storage.scale}}}(\.\d{{0,{storage.scale}}})?$"
+    if not pc.all(pc.match_substring_regex(plain, fits)).as_py():
+        raise ValueError("a number has too many digits, or is none")
+    return plain.cast(arrow_type(storage))
 
 
 def _booleans(texts: pa.Array) -> pa.Array:
