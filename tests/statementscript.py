@@ -65,7 +65,7 @@ def extended(pgconn: PGconn, statement: bytes) -> None:
 
 
 def ask(pgconn: PGconn, statement: str, send: Send) -> str:
-    """Everything that comes back for a statement, a line for each thing; first the notices, which may be late."""
+    """Everything that comes back for a statement, a line for each thing; notices first."""
     codec = _CODECS[(pgconn.parameter_status(b"client_encoding") or b"").decode()]
     notices: list[str] = []
     lines: list[str] = []
