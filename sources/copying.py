@@ -46,7 +46,7 @@ def _rows(connection: pq.abc.PGconn) -> Iterator[memoryview]:
     if length > 0:
         row = _behind_header(row)
     while length > 0:
-        if length != len(_TRAILER) or bytes(row) != _TRAILER:
+        if len(row) != len(_TRAILER) or bytes(row) != _TRAILER:
             yield row
         length, row = receive(0)
     while (ended := connection.get_result()) is not None:

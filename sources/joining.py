@@ -14,7 +14,6 @@ from catalog.batch import Batch
 from catalog.errors import Error
 from catalog.failpoints import failpoint
 from catalog.store import hold_epoch
-from sources.login import connect
 from sources.place import Place
 from sources.position import Position, Stopped, blockers, take_position
 from sources.registration import TableChanged, register
@@ -26,27 +25,28 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 
 
-def join_tables(place: Place, passed: Callable[[], int], go_on: Callable[[], bool]) -> bool:
+def join_tables(
+    connection: Connection, place: Place, passed: Callable[[], int], go_on: Callable[[], bool]
+) -> bool:
     """Copy the tables that wait, all at one position; False if none did.
 
     The stream captures a table from the moment it is published: up to where it has captured everything is
     what `passed` tells. A table that changes under its copy goes on waiting; one that cannot be stored stops.
     """
-    with connect(place.address) as connection:
-        waiting = _waiting_tables(connection)
-        if not waiting:
-            return False
-        shapes = [shape for each in waiting if (shape := _storable_shape(connection, place, each))]
+    waiting = _waiting_tables(connection)
+    if not waiting:
+        return False
+    shapes = [shape for each in waiting if (shape := _storable_shape(connection, place, each))]
 
-        def tell(process: int) -> None:
-            text = f"waits for {blockers(connection, process)}"
-            log.info("the copy of %d tables %s", len(shapes), text)
-            _note(connection, place, [shape.relation for shape in shapes], "joining", text)
+    def tell(process: int) -> None:
+        text = f"waits for {blockers(connection, process)}"
+        log.info("the copy of %d tables %s", len(shapes), text)
+        _note(connection, place, [shape.relation for shape in shapes], "joining", text)
 
-        with take_position(place.address, go_on, tell) as position:
-            failpoint("join: position taken")
-            for shape in shapes:
-                _join(connection, place, position, shape, passed, go_on)
+    with take_position(place.address, go_on, tell) as position:
+        failpoint("join: position taken")
+        for shape in shapes:
+            _join(connection, place, position, shape, passed, go_on)
     return True
 
 

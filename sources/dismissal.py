@@ -1,0 +1,63 @@
+"""What capture leaves behind, and when it may go."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.store import hold_epoch, manifest
+from sources.place import Place
+
+_SCHEMAS: Final = """
+    DELETE FROM gavial.schemas s WHERE NOT EXISTS (SELECT FROM gavial.sources o WHERE o.relation = s.relation)
+"""
+_BATCHES: Final = """
+    DELETE FROM gavial.batches b
+    WHERE b.buffer LIKE 'table-%'
+        AND NOT EXISTS (SELECT FROM gavial.sources s WHERE b.buffer = 'table-' || s.relation::oid)
+    RETURNING b.file
+"""
+_FORGET: Final = """
+    UPDATE gavial.capture SET slot = NULL, position = NULL, position_time = NULL, state = 'stopped',
+        detail = NULL, retained_wal = NULL
+"""
+_JOIN_ANEW: Final = "UPDATE gavial.sources SET state = 'joining', captured_from = NULL, buffer = NULL"
+
+
+def remove_dismissed(connection: Connection, place: Place) -> int:
+    """Take what capture kept of them out of the catalog, and delete their files; how many there were."""
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute(_SCHEMAS)
+        files = [row[0] for row in connection.execute(_BATCHES)]
+    place.warehouse.remove(files)
+    return len(files)
+
+
+def remove_unnamed(connection: Connection, place: Place) -> None:
+    """Delete files that a killed process left; nobody may be sealing."""
+    named = {batch.file for batch in manifest(connection)}
+    place.warehouse.remove(place.warehouse.unnamed(named))
+
+
+def forget_another(connection: Connection, place: Place, slot: str) -> None:
+    """In a copy of a database nothing of what its original captured counts: every table joins anew."""
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        if connection.execute(_FORGET + " WHERE slot <> %s", (slot,)).rowcount:
+            connection.execute("DELETE FROM gavial.batches")
+            connection.execute("DELETE FROM gavial.schemas")
+            connection.execute(
+                "UPDATE gavial.sources SET state = 'joining', captured_from = NULL, buffer = NULL"
+            )
+
+
+def drop_slot(connection: Connection, place: Place, slot: str) -> None:
+    """Capture ends: the server keeps no WAL for it any more."""
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
+    )
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute(_FORGET)
