@@ -23,7 +23,7 @@ from dialect.spark_numerics import rounded
 from dialect.spark_rendered import Rendered, cast, failing, text_literal, unsupported
 
 _TYPMOD_OF_LENGTH: Final = 4
-_DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
+DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
 _INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*$"
 
@@ -98,7 +98,7 @@ def _same(argument: Rendered) -> Rendered:
 
 def _to_numeric(argument: Rendered) -> Rendered:
     assert isinstance(argument.storage, Plain)
-    return cast(argument.sql, Decimal(_DIGITS[argument.storage], 0))
+    return cast(argument.sql, Decimal(DIGITS[argument.storage], 0))
 
 
 def _numeric_to_integer(storage: Plain) -> Change:

@@ -1,0 +1,78 @@
+"""A subplan as one statement of Spark SQL: every node a SELECT with a column `weight`, every step a WITH."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from catalog.storage import Decimal, Storage
+from catalog.types import NUMERIC
+from dialect.spark import DEFAULT, Environment
+from dialect.spark_rendered import common_storage, converted, unsupported
+from executors.spark.compile_nodes import Compiler
+from executors.spark.relation import WEIGHT, Relation, Schema, selection
+from planner.logical import Field
+from planner.weighted import DeltaPlan, NodeBuffer, Subplan, TableBuffer
+
+# A subplan's own rows are among what it reads: the widths of its columns grow until nothing changes.
+_MOST_ROUNDS: Final = 12
+
+
+def schemas_of(plan: DeltaPlan, environment: Environment = DEFAULT) -> dict[int, Schema]:
+    """How every buffer's columns are stored: a table's by their types, a node's by what computes them."""
+    schemas: dict[int, Schema] = {
+        buffer.number: {each.column: environment.storage(each.type) for each in buffer.fields}
+        for buffer in plan.buffers
+        if isinstance(buffer, TableBuffer)
+    }
+    nodes = {each.number: each for each in plan.buffers if isinstance(each, NodeBuffer)}
+    for subplan in plan.subplans:
+        schemas[subplan.writes] = _settled(subplan, nodes[subplan.writes], schemas, environment)
+    return schemas
+
+
+def compile_subplan(
+    subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment = DEFAULT
+) -> str:
+    """The statement whose rows are the change of the buffer that is written, stored by its schema."""
+    steps = _steps(subplan, schemas, environment)
+    last = subplan.steps[-1].number
+    names = ", ".join(f"step_{number} AS ({relation.sql})" for number, relation in steps.items())
+    outcome = steps[last].columns("outcome")
+    target = schemas[subplan.writes]
+    columns = {
+        column: converted(value, target[column])
+        for column, value in zip(target, outcome.values(), strict=True)
+    }
+    written = selection(columns, f"outcome.{WEIGHT}", f"FROM step_{last} AS outcome").sql
+    return f"WITH {names} {written}"
+
+
+def _steps(
+    subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment
+) -> Mapping[int, Relation]:
+    compiler = Compiler(schemas, environment, {})
+    for step in subplan.steps:
+        compiler.steps[step.number] = compiler.compile(step.outcome)
+    return compiler.steps
+
+
+def _settled(
+    subplan: Subplan, buffer: NodeBuffer, schemas: Mapping[int, Schema], environment: Environment
+) -> Schema:
+    own = {each.column: _least(each, environment) for each in buffer.fields}
+    for _ in range(_MOST_ROUNDS):
+        steps = _steps(subplan, {**schemas, subplan.writes: own}, environment)
+        outcome = steps[subplan.steps[-1].number].schema.values()
+        wider: dict[int, Storage] = {
+            column: common_storage((storage, computed))
+            for (column, storage), computed in zip(own.items(), outcome, strict=True)
+        }
+        if wider == own:
+            return own
+        own = wider
+    raise unsupported(f"a column of {buffer.what} that needs more digits at every change")
+
+
+def _least(field: Field, environment: Environment) -> Storage:
+    return Decimal(1, 0) if field.type.oid == NUMERIC else environment.storage(field.type)

@@ -1,0 +1,112 @@
+"""PostgreSQL's aggregates over the rows `x` of a group, each as often as its positive weight says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from catalog.storage import Decimal, Plain
+from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from dialect.scalar import Scalar
+from dialect.spark import Environment, render
+from dialect.spark_comparisons import comparable
+from dialect.spark_division import divided
+from dialect.spark_rendered import Rendered, cast, converted, failing, unsupported
+from executors.spark.compile_collections import COLLECTIONS, collected
+from executors.spark.compile_sums import counted, decimal_sum, exact_number, total
+from executors.spark.relation import WEIGHT
+from planner.logical import SINGLE, AggregateCall
+
+Build: TypeAlias = Callable[[AggregateCall, Rendered, str], Rendered]
+"""Writes an aggregate of one argument under a FILTER clause."""
+
+_COUNT_OF_ROWS: Final = 2803
+_MORE_THAN_ONE: Final = "more than one row returned by a subquery used as an expression"
+
+
+def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment: Environment) -> Rendered:
+    """The aggregate's value."""
+
+    def write(scalar: Scalar) -> Rendered:
+        return render(scalar, columns, environment)
+
+    condition = "" if call.condition is None else f" FILTER (WHERE {write(call.condition).sql})"
+    if call.function == _COUNT_OF_ROWS:
+        return Rendered(f"coalesce(sum(x.{WEIGHT}){condition}, 0L)", Plain.INT64)
+    if call.function in COLLECTIONS:
+        return collected(call, write, environment, condition)
+    build = _BUILDERS.get(call.function)
+    if build is None:
+        raise unsupported(f"the aggregate {call.name} on these types")
+    if call.function in _COLLATED:
+        environment.check_order(call.collation, call.name)
+    return build(call, write(call.arguments[0]), condition)
+
+
+def _count(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
+    if call.distinct:
+        return Rendered(f"count(DISTINCT {comparable(value).sql}){condition}", Plain.INT64)
+    return counted(value, condition)
+
+
+def _sum(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
+    if not call.distinct:
+        return total(value, call.type, condition)
+    match call.type.oid:
+        case _ if call.type.oid == NUMERIC:
+            return decimal_sum(exact_number(value), "DISTINCT ", condition)
+        case _ if call.type.oid in (FLOAT4, FLOAT8):
+            storage = Plain.FLOAT32 if call.type.oid == FLOAT4 else Plain.FLOAT64
+            return cast(f"sum(DISTINCT {value.sql}){condition}", storage)
+        case _ if value.storage is Plain.INTERVAL:
+            raise unsupported("a sum of distinct intervals")
+    return cast(f"sum(DISTINCT {value.sql}){condition}", Plain.INT64)
+
+
+def _average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
+    number = exact_number(value)
+    if call.distinct:
+        summed = decimal_sum(number, "DISTINCT ", condition)
+    else:
+        summed = total(number, SqlType(NUMERIC), condition)
+    count = cast(_count(call, value, condition).sql, Decimal(19, 0))
+    known = Rendered(f"nullif({count.sql}, 0)", count.storage)
+    return divided(summed, known)
+
+
+def _float_average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
+    if call.distinct:
+        raise unsupported("an average of distinct floating-point numbers")
+    count = counted(value, condition).sql
+    summed = f"sum({converted(value, Plain.FLOAT64).sql} * x.{WEIGHT}){condition}"
+    return cast(f"({summed} / nullif({count}, 0L))", Plain.FLOAT64)
+
+
+def _called(name: str) -> Build:
+    def build(_: AggregateCall, value: Rendered, condition: str) -> Rendered:
+        return Rendered(f"{name}({value.sql}){condition}", value.storage)
+
+    return build
+
+
+def _single(_: AggregateCall, value: Rendered, condition: str) -> Rendered:
+    some = f"any_value({value.sql}){condition}"
+    return Rendered(failing(f"sum(x.{WEIGHT}){condition} > 1", "21000", _MORE_THAN_ONE, some), value.storage)
+
+
+# Of int8, int4, int2, oid, float4, float8, date, time, timestamp, timestamptz, numeric; text, bpchar.
+_GREATEST: Final = (2115, 2116, 2117, 2118, 2119, 2120, 2122, 2123, 2126, 2127, 2130, 2129, 2244)
+_LEAST: Final = (2131, 2132, 2133, 2134, 2135, 2136, 2138, 2139, 2142, 2143, 2146, 2145, 2245)
+_COLLATED: Final = frozenset((2129, 2244, 2145, 2245))
+
+_BUILDERS: Final[Mapping[int, Build]] = {
+    SINGLE: _single,
+    2147: _count,
+    **dict.fromkeys((2107, 2108, 2109, 2110, 2111, 2113, 2114), _sum),
+    **dict.fromkeys((2100, 2101, 2102, 2103), _average),
+    **dict.fromkeys((2104, 2105), _float_average),
+    **dict.fromkeys(_GREATEST, _called("max")),
+    **dict.fromkeys(_LEAST, _called("min")),
+    **dict.fromkeys((2517, 2519), _called("bool_and")),
+    2518: _called("bool_or"),
+}

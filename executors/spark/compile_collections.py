@@ -1,0 +1,68 @@
+"""Aggregates whose value depends on the order of the rows: lists and joined texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from catalog.storage import ListOf, Plain
+from dialect.scalar import Constant, Scalar
+from dialect.spark import Environment
+from dialect.spark_comparisons import comparable
+from dialect.spark_rendered import Rendered, text_literal, unsupported
+from executors.spark.relation import WEIGHT
+from planner.logical import AggregateCall, Order
+
+_STRING: Final = 3538
+_ARRAY: Final = 2335
+
+COLLECTIONS: Final = frozenset((_STRING, _ARRAY))
+"""Their oids in pg_proc."""
+
+
+def collected(
+    call: AggregateCall, write: Callable[[Scalar], Rendered], environment: Environment, condition: str
+) -> Rendered:
+    """array_agg or string_agg, in the call's order; without one in that of the values, so that it is the same
+    whenever it is computed."""
+    value = write(call.arguments[0])
+    order = call.order or (Order(call.arguments[0], descending=False, nulls_first=False),)
+    if call.order:
+        for each in order:
+            environment.check_order(each.value.type.collation, "an order of texts")
+    keys = [comparable(write(each.value)) for each in order]
+    fields = "".join(f"'k{number}', {key.sql}, " for number, key in enumerate(keys))
+    weight = "1L" if call.distinct else f"x.{WEIGHT}"
+    row = f"named_struct({fields}'value', {value.sql}, 'weight', {weight})"
+    rows = f"{'collect_set' if call.distinct else 'collect_list'}({row}){condition}"
+    arranged = f"array_sort({rows}, (l, r) -> {_comparison(order)})"
+    repeated = "array_repeat(each.value, CAST(each.weight AS INT))"
+    values = f"flatten(transform({arranged}, each -> {repeated}))"
+    if call.function == _ARRAY:
+        return Rendered(f"CASE WHEN size({rows}) > 0 THEN {values} END", ListOf(value.storage))
+    present = f"filter({values}, each -> each IS NOT NULL)"
+    joined = f"array_join({present}, {_delimiter(call.arguments[1])})"
+    return Rendered(f"CASE WHEN size({present}) > 0 THEN {joined} END", Plain.TEXT)
+
+
+def _comparison(order: Sequence[Order]) -> str:
+    """A comparison of two rows `l` and `r` by their keys: -1, 0 or 1."""
+    cases = []
+    for number, each in enumerate(order):
+        left, right = f"l.k{number}", f"r.k{number}"
+        before, after = (1, -1) if each.descending else (-1, 1)
+        null_before = -1 if each.nulls_first else 1
+        cases += [
+            f"WHEN {left} IS NULL AND {right} IS NOT NULL THEN {null_before}",
+            f"WHEN {left} IS NOT NULL AND {right} IS NULL THEN {-null_before}",
+            f"WHEN {left} < {right} THEN {before}",
+            f"WHEN {left} > {right} THEN {after}",
+        ]
+    return f"CASE {' '.join(cases)} ELSE 0 END"
+
+
+def _delimiter(scalar: Scalar) -> str:
+    match scalar:
+        case Constant(text=text):
+            return text_literal(text or "")
+    raise unsupported("string_agg with a delimiter that is no constant")

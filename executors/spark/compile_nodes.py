@@ -1,0 +1,205 @@
+"""Each node of the algebra of weighted bags as a SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from catalog.storage import Storage
+from dialect.scalar import Scalar
+from dialect.spark import Environment, render
+from dialect.spark_comparisons import comparable, compared
+from dialect.spark_rendered import Rendered, common_storage, converted, spark_type
+from executors.spark.compile_groups import grouped, tallied
+from executors.spark.relation import WEIGHT, Relation, Schema, listed, name_of, selection
+from planner.logical import Field, Order
+from planner.weighted import (
+    Among,
+    Choose,
+    Compute,
+    Consolidate,
+    First,
+    Groups,
+    Matched,
+    Moment,
+    Negate,
+    Once,
+    Pairs,
+    Read,
+    Rows,
+    Sum,
+    Tallies,
+    Use,
+    Weighted,
+    Where,
+)
+
+_LARGEST: Final = 2**63 - 1
+
+
+def view_of(buffer: int, moment: Moment) -> str:
+    """The name of the view of a buffer's rows at a moment."""
+    return f"buffer_{buffer}_{moment.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Compiles the outcomes of one subplan; `steps` are those that came before."""
+
+    schemas: Mapping[int, Schema]
+    environment: Environment
+    steps: dict[int, Relation]
+
+    def compile(self, outcome: Weighted) -> Relation:
+        """The outcome as a SELECT."""
+        match outcome:
+            case Read(buffer=buffer, moment=moment, fields=these):
+                schema = {each.column: self.schemas[buffer][each.column] for each in these}
+                return Relation(f"SELECT {listed(schema)}{WEIGHT} FROM {view_of(buffer, moment)}", schema)
+            case Use(step=step, fields=these):
+                return _renamed(self.steps[step], these, f"FROM step_{step} AS x")
+            case Rows():
+                return self._rows(outcome)
+            case Pairs():
+                return self._pairs(outcome)
+            case Matched(left=left, right=right, condition=condition, negated=negated):
+                return self._kept(left, right, condition, "LEFT ANTI" if negated else "LEFT SEMI")
+            case Among():
+                return self._among(outcome)
+            case Sum():
+                return self._sum(outcome)
+            case Choose(general=general):
+                return self.compile(general)
+            case _:
+                return self._over_one(outcome, self.compile(outcome.input))
+
+    def _over_one(
+        self,
+        outcome: Where | Compute | Negate | Consolidate | Once | Tallies | Groups | First,
+        child: Relation,
+    ) -> Relation:
+        columns, source = child.columns("x"), f"FROM ({child.sql}) AS x"
+        match outcome:
+            case Where(condition=condition):
+                return selection(
+                    columns, f"x.{WEIGHT}", f"{source} WHERE {self._render(condition, columns).sql}"
+                )
+            case Compute(columns=computed):
+                values = {each.field.column: self._render(each.value, columns) for each in computed}
+                return selection(values, f"x.{WEIGHT}", source)
+            case Negate():
+                return selection(columns, f"-x.{WEIGHT}", source)
+            case Consolidate():
+                return _consolidated(child)
+            case Once():
+                return selection(columns, "1L", f"{source} WHERE x.{WEIGHT} > 0")
+            case Tallies(keys=keys, columns=tallies):
+                return tallied(child, keys, tallies, self.environment)
+            case Groups(keys=keys, columns=aggregated):
+                return grouped(child, keys, aggregated, self.environment)
+            case First():
+                return self._first(outcome, child)
+            case _:
+                assert_never(outcome)
+
+    def _render(self, scalar: Scalar, columns: Mapping[int, Rendered]) -> Rendered:
+        return render(scalar, columns, self.environment)
+
+    def _rows(self, outcome: Rows) -> Relation:
+        rows = [[self._render(each, {}) for each in row] for row in outcome.rows]
+        if not rows:
+            return _nothing({each.column: self.environment.storage(each.type) for each in outcome.fields})
+        storages = [common_storage([each.storage for each in column]) for column in zip(*rows, strict=True)]
+        relations = [
+            selection(
+                {
+                    field.column: converted(value, storage)
+                    for field, value, storage in zip(outcome.fields, row, storages, strict=True)
+                },
+                "1L",
+                "",
+            )
+            for row in rows
+        ]
+        return Relation(" UNION ALL ".join(each.sql for each in relations), relations[0].schema)
+
+    def _pairs(self, outcome: Pairs) -> Relation:
+        left, right = self.compile(outcome.left), self.compile(outcome.right)
+        columns = left.columns("l") | right.columns("r")
+        condition = self._render(outcome.condition, columns).sql
+        source = f"FROM ({left.sql}) AS l INNER JOIN ({right.sql}) AS r ON {condition}"
+        return selection(columns, f"l.{WEIGHT} * r.{WEIGHT}", source)
+
+    def _kept(self, left: Weighted, right: Weighted, condition: Scalar, kind: str) -> Relation:
+        kept, other = self.compile(left), self.compile(right)
+        columns = kept.columns("l")
+        on = self._render(condition, columns | other.columns("r")).sql
+        source = f"FROM ({kept.sql}) AS l {kind} JOIN ({other.sql}) AS r ON {on}"
+        return selection(columns, f"l.{WEIGHT}", source)
+
+    def _among(self, outcome: Among) -> Relation:
+        kept, other = self.compile(outcome.input), self.compile(outcome.of)
+        columns, others = kept.columns("l"), other.columns("r")
+        equal = [compared("<=>", columns[each.column], others[each.column]) for each in outcome.keys]
+        on = " AND ".join(equal) if equal else "TRUE"
+        source = f"FROM ({kept.sql}) AS l LEFT SEMI JOIN ({other.sql}) AS r ON {on}"
+        return selection(columns, f"l.{WEIGHT}", source)
+
+    def _sum(self, outcome: Sum) -> Relation:
+        inputs = [self.compile(each) for each in outcome.inputs]
+        if not inputs:
+            return _nothing({each.column: self.environment.storage(each.type) for each in outcome.fields})
+        storages = [
+            common_storage(column) for column in zip(*(each.schema.values() for each in inputs), strict=True)
+        ]
+        relations = [_as(each, outcome.fields, storages) for each in inputs]
+        return Relation(" UNION ALL ".join(each.sql for each in relations), relations[0].schema)
+
+    def _first(self, outcome: First, child: Relation) -> Relation:
+        """Rows up to the limit are enough, each counting at least once; then the weights are added up."""
+        order = ", ".join(self._order(each, child.columns("x")) for each in outcome.order)
+        by = f" ORDER BY {order}" if order else ""
+        end = _LARGEST if outcome.limit is None else outcome.offset + outcome.limit
+        limit = "" if outcome.limit is None else f"{by} LIMIT {end}"
+        enough = f"(SELECT * FROM ({child.sql}) AS x{limit}) AS x"
+        reached = f"sum(x.{WEIGHT}) OVER ({by} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS reached"
+        counted = f"SELECT {listed(child.schema, 'x')}x.{WEIGHT}, {reached} FROM {enough}"
+        weight = f"least(x.reached, {end}L) - greatest(x.reached - x.{WEIGHT}, {outcome.offset}L)"
+        within = f"WHERE x.reached > {outcome.offset}L AND x.reached - x.{WEIGHT} < {end}L"
+        return selection(child.columns("x"), weight, f"FROM ({counted}) AS x {within}")
+
+    def _order(self, order: Order, columns: Mapping[int, Rendered]) -> str:
+        self.environment.check_order(order.value.type.collation, "an order of texts")
+        value = comparable(self._render(order.value, columns)).sql
+        direction = "DESC" if order.descending else "ASC"
+        return f"{value} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+
+
+def _renamed(relation: Relation, fields: Sequence[Field], source: str) -> Relation:
+    values = relation.columns("x").values()
+    columns = {each.column: value for each, value in zip(fields, values, strict=True)}
+    return selection(columns, f"x.{WEIGHT}", source)
+
+
+def _as(relation: Relation, fields: Sequence[Field], storages: Sequence[Storage]) -> Relation:
+    columns = {
+        field.column: converted(value, storage)
+        for field, value, storage in zip(fields, relation.columns("x").values(), storages, strict=True)
+    }
+    return selection(columns, f"x.{WEIGHT}", f"FROM ({relation.sql}) AS x")
+
+
+def _nothing(schema: Schema) -> Relation:
+    nulls = {
+        column: Rendered(f"CAST(NULL AS {spark_type(storage)})", storage)
+        for column, storage in schema.items()
+    }
+    return selection(nulls, "0L", "WHERE FALSE")
+
+
+def _consolidated(child: Relation) -> Relation:
+    total = f"sum(x.{WEIGHT})"
+    keys = ", ".join(f"x.{name_of(column)}" for column in child.schema)
+    by = f" GROUP BY {keys}" if keys else ""
+    return selection(child.columns("x"), total, f"FROM ({child.sql}) AS x{by} HAVING {total} <> 0")

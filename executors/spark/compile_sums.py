@@ -1,0 +1,75 @@
+"""Sums and counts of weighted rows, the rows being `x`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.storage import Decimal, Plain
+from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from dialect.spark_casts import DIGITS
+from dialect.spark_rendered import Rendered, cast, converted, decimal, unsupported
+from executors.spark.relation import WEIGHT
+
+_WEIGHT: Final = f"x.{WEIGHT}"
+_INTERVAL: Final = {"months": "INT", "days": "INT", "microseconds": "BIGINT"}
+
+# A sum has this many digits more than what is summed: 10^10 rows of the largest value.
+_MORE_DIGITS: Final = 10
+_MOST_WEIGHT: Final = Decimal(10, 0)
+
+NUMBER_OF_ROWS: Final = f"coalesce(sum({_WEIGHT}), 0L)"
+
+
+def counted(value: Rendered, condition: str = "") -> Rendered:
+    """How many rows have a value; `condition` is a FILTER clause, if any."""
+    weights = f"CASE WHEN {value.sql} IS NOT NULL THEN {_WEIGHT} END"
+    return Rendered(f"coalesce(sum({weights}){condition}, 0L)", Plain.INT64)
+
+
+def total(value: Rendered, type_: SqlType, condition: str = "") -> Rendered:
+    """The sum of the values, each as often as its weight says, as this type; NULL without a value."""
+    if value.storage is Plain.INTERVAL:
+        return _interval(value, condition)
+    if type_.oid in (FLOAT4, FLOAT8):
+        times = f"{converted(value, Plain.FLOAT64).sql} * {_WEIGHT}"
+        return cast(f"sum({times}){condition}", Plain.FLOAT32 if type_.oid == FLOAT4 else Plain.FLOAT64)
+    if type_.oid == NUMERIC:
+        return _numeric(value, condition)
+    return cast(f"sum({converted(value, Plain.INT64).sql} * {_WEIGHT}){condition}", Plain.INT64)
+
+
+def exact_number(value: Rendered) -> Rendered:
+    """An integer or numeric as a decimal."""
+    match value.storage:
+        case Decimal():
+            return value
+        case Plain() if value.storage in DIGITS:
+            return cast(value.sql, Decimal(DIGITS[value.storage], 0))
+    raise unsupported("a sum of other values than numbers and intervals")
+
+
+def decimal_sum(number: Rendered, distinct: str = "", condition: str = "") -> Rendered:
+    """The sum of decimals, of which each row counts once."""
+    assert isinstance(number.storage, Decimal)
+    integral = number.storage.precision - number.storage.scale
+    storage = decimal(integral + _MORE_DIGITS, number.storage.scale)
+    return cast(f"sum({distinct}{number.sql}){condition}", storage)
+
+
+def _numeric(value: Rendered, condition: str) -> Rendered:
+    number = exact_number(value)
+    assert isinstance(number.storage, Decimal)
+    integral = number.storage.precision - number.storage.scale
+    times = f"({number.sql} * {cast(_WEIGHT, _MOST_WEIGHT).sql})"
+    return decimal_sum(
+        cast(times, decimal(integral + _MORE_DIGITS, number.storage.scale)), condition=condition
+    )
+
+
+def _interval(value: Rendered, condition: str) -> Rendered:
+    parts = ", ".join(
+        f"'{part}', CAST(sum({value.sql}.{part} * {_WEIGHT}){condition} AS {type_})"
+        for part, type_ in _INTERVAL.items()
+    )
+    some = f"count({value.sql}){condition} > 0"
+    return Rendered(f"CASE WHEN {some} THEN named_struct({parts}) END", Plain.INTERVAL)

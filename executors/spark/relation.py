@@ -1,0 +1,49 @@
+"""A SELECT and what its columns are: the piece that statements are composed of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from catalog.storage import Storage
+from dialect.spark_rendered import Rendered
+
+Schema: TypeAlias = Mapping[int, Storage]
+"""How each column of a buffer or an outcome is stored, in the columns' order."""
+
+WEIGHT: Final = "weight"
+
+
+def name_of(column: int) -> str:
+    """The name of a column of the plan in views and statements."""
+    return f"c{column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A SELECT whose columns are those of the schema, by `name_of`, and then the weight."""
+
+    sql: str
+    schema: Schema
+
+    def columns(self, alias: str = "") -> dict[int, Rendered]:
+        """The columns as expressions over the relation under this alias."""
+        qualifier = f"{alias}." if alias else ""
+        return {
+            column: Rendered(f"{qualifier}{name_of(column)}", storage)
+            for column, storage in self.schema.items()
+        }
+
+
+def listed(columns: Iterable[int], alias: str = "") -> str:
+    """The columns as a list that something follows."""
+    qualifier = f"{alias}." if alias else ""
+    return "".join(f"{qualifier}{name_of(column)}, " for column in columns)
+
+
+def selection(columns: Mapping[int, Rendered], weight: str, rest: str) -> Relation:
+    """A SELECT of these expressions, each under its number, with this weight; `rest` begins with FROM."""
+    written = "".join(f"{each.sql} AS {name_of(column)}, " for column, each in columns.items())
+    schema = {column: each.storage for column, each in columns.items()}
+    return Relation(f"SELECT {written}{weight} AS {WEIGHT} {rest}", schema)
