@@ -70,3 +70,23 @@ def _check_cron_part(part: str, bounds: tuple[int, int], names: dict[str, int]) 
     ends = [names[word] if word in names else int(word) for word in found.group(1, 2) if word is not None]
     if any(not bounds[0] <= end <= bounds[1] for end in ends) or ends != sorted(ends):
         raise ValueError(part)
+
+
+def cron_values(text: str) -> tuple[tuple[int, ...], ...]:
+    """Minutes, hours, days, months and weekdays (0 is Sunday) that a cron text in canonical form names."""
+    fields = zip(text.split(), _CRON_RANGES, _CRON_NAMES, strict=True)
+    minutes, hours, days, months, weekdays = (
+        tuple(sorted({value for part in each.split(",") for value in _values(part, bounds, names)}))
+        for each, bounds, names in fields
+    )
+    return minutes, hours, days, months, tuple(sorted({each % 7 for each in weekdays}))
+
+
+def _values(part: str, bounds: tuple[int, int], names: dict[str, int]) -> range:
+    found = _CRON_PART.fullmatch(part)
+    assert found is not None, part
+    ends = [names[word] if word in names else int(word) for word in found.group(1, 2) if word is not None]
+    first, last = (*ends, *ends)[:2] if ends else bounds
+    if len(ends) == 1 and found[3]:
+        last = bounds[1]
+    return range(first, last + 1, int(found[3] or 1))
