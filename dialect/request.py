@@ -99,7 +99,8 @@ def create_request(create: CreateStandingQuery) -> Request:
         "replace": create.replace,
         "if_not_exists": create.if_not_exists,
         "with_data": create.with_data,
-        "places": places_in(create.query.text, create.query.position),
+        "places": places_in(create.query.text, create.query.position)
+        | {"option": {setting.name: setting.position for setting in create.settings}},
     }
 
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from catalog.errors import InvalidParameterValue
+from dialect.expectations import read_expectations
 from dialect.sizes import parse_size
 from dialect.spans import parse_span
 from dialect.triggers import parse_trigger
@@ -80,17 +81,6 @@ def read_method(text: str) -> Value:
     return text.lower()
 
 
-def read_expectation(text: str) -> Value:
-    """`table rows [, …]`; tables are looked up later."""
-    parts = []
-    for part in text.split(","):
-        table, _, rows = part.strip().rpartition(" ")
-        if not table.strip() or int(rows) < 0:
-            raise ValueError(text)
-        parts.append(f"{table.strip()} {int(rows)}")
-    return ", ".join(parts)
-
-
 MOST_RUNS: Final = 100_000
 METHODS: Final = ("auto", "first_order", "recompute")
 
@@ -128,7 +118,7 @@ OPTIONS: Final = {
         ),
         Option(
             "EXPECT",
-            read_expectation,
+            read_expectations,
             "rows by table, such as 'orders 1000000, lineitem 4000000'",
             "forecast",
             "rows expected until the trigger, when the forecast should not be used",

@@ -13,6 +13,7 @@ from catalog.errors import NotMaintainable
 from catalog.schema import Tables, View, Views
 from catalog.signatures import Signatures
 from dialect.bind import bind
+from dialect.expectations import check_expectations
 from dialect.places import Places, place_of
 
 Options: TypeAlias = Mapping[str, Any]
@@ -58,3 +59,5 @@ def judge(question: Question, signatures: Signatures) -> None:
     except NotMaintainable as error:
         error.position = place_of(error.piece, question.places)
         raise
+    if expected := question.options.get("EXPECT"):
+        check_expectations(expected, question.tables, question.places["option"]["EXPECT"])

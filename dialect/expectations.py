@@ -1,0 +1,66 @@
+"""The texts of EXPECT: how many rows are expected of which table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from catalog.errors import InvalidParameterValue
+from catalog.schema import TableName
+
+_NAME: Final = r'("(?:[^"]|"")+"|[^\s".,]+)'
+_PART: Final = re.compile(rf"\s*(?:{_NAME}\s*\.\s*)?{_NAME}\s+(\d+)\s*")
+_SEPARATOR: Final = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Rows expected of a table until the trigger; without a schema, of every table of the name."""
+
+    schema: str | None
+    name: str
+    rows: int
+
+    def is_about(self, table: TableName) -> bool:
+        """Whether this table is meant."""
+        return self.name == table.name and self.schema in (None, table.schema)
+
+
+def read_expectations(text: str) -> str:
+    """Canonical text of `[schema.]table rows [, …]`; ValueError for anything else."""
+    parts = (part.groups() for part in _parts(text))
+    return ", ".join(f"{schema + '.' if schema else ''}{name} {int(rows)}" for schema, name, rows in parts)
+
+
+def parse_expectations(text: str) -> tuple[Expectation, ...]:
+    """What a text that was read means."""
+    parts = (part.groups() for part in _parts(text))
+    return tuple(
+        Expectation(schema and _folded(schema), _folded(name), int(rows)) for schema, name, rows in parts
+    )
+
+
+def check_expectations(text: str, tables: Collection[TableName], position: int | None) -> None:
+    """Refuse what is expected of a table that a query does not read."""
+    read = sorted(f"{each.schema}.{each.name}" for each in tables)
+    for expected in parse_expectations(text):
+        if not any(expected.is_about(each) for each in tables):
+            raise InvalidParameterValue(
+                f'EXPECT names "{expected.name}", which the query does not read',
+                hint="It reads " + (", ".join(read) or "no table") + ".",
+                position=position,
+            )
+
+
+def _parts(text: str) -> Iterator[re.Match[str]]:
+    for part in _SEPARATOR.split(text):
+        found = _PART.fullmatch(part)
+        if found is None:
+            raise ValueError(part)
+        yield found
+
+
+def _folded(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
