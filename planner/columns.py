@@ -52,10 +52,20 @@ def column_numbers(plan: Plan) -> frozenset[int]:
     return frozenset(each.column for each in fields(plan))
 
 
+def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
+    """The plan with exactly these of its columns, in this order."""
+    return plan if fields(plan) == columns else Project(plan, passing(columns))
+
+
 def references(*scalars: Scalar) -> frozenset[int]:
     """The columns that stand in the expressions."""
     found = chain.from_iterable(map(inside, scalars))
     return frozenset(each.column for each in found if isinstance(each, Reference))
+
+
+def is_free(scalar: Scalar, plan: Plan) -> bool:
+    """Whether the expression over the plan's rows needs a column from around it."""
+    return not references(scalar) <= column_numbers(plan)
 
 
 def free_columns(plan: Plan) -> frozenset[int]:

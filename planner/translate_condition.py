@@ -15,10 +15,11 @@ from planner.translate_subquery import place_as_join
 
 @dataclass
 class Condition:
-    """A condition in parts: rows that are not `plain` need not be looked at by the subqueries."""
+    """A condition in parts, applied in this order: each makes fewer rows for what follows to look at."""
 
     plain: list[Scalar] = field(default_factory=list)
-    placements: list[Placement] = field(default_factory=list)
+    joins: list[Placement] = field(default_factory=list)
+    values: list[Placement] = field(default_factory=list)
     rest: list[Scalar] = field(default_factory=list)
 
     def on(self, plan: Plan) -> Plan:
@@ -27,7 +28,7 @@ class Condition:
 
     def after(self, plan: Plan) -> Plan:
         """The same of a plan that is plain already."""
-        return filtered(placed(plan, self.placements), self.rest)
+        return filtered(placed(plan, self.joins + self.values), self.rest)
 
 
 def split_condition(translator: Translator, scope: Scope, expression: Expression | None) -> Condition:
@@ -35,10 +36,12 @@ def split_condition(translator: Translator, scope: Scope, expression: Expression
     condition = Condition()
     for each in _conjuncts(expression):
         place = ExpressionTranslator(translator, scope, [])
-        if not place_as_join(place, each):
-            scalar = place.condition(each)
-            (condition.rest if place.placements else condition.plain).append(scalar)
-        condition.placements += place.placements
+        if place_as_join(place, each):
+            condition.joins += place.placements
+            continue
+        scalar = place.condition(each)
+        condition.values += place.placements
+        (condition.rest if place.placements else condition.plain).append(scalar)
     return condition
 
 

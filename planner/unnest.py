@@ -1,0 +1,129 @@
+"""Dependent joins to joins: nothing is computed for each row of something else any more.
+
+The method is general: any subquery can be computed once for the distinct values of the columns that it
+depends on (`unnest_domain`). Most need not even these: their dependence is a filter that can as well stand in
+the join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dialect.depth import limited_depth
+from dialect.scalar import IsTruth, Not, Truth
+from planner.columns import (
+    Numbers,
+    column_numbers,
+    free_columns,
+    keep,
+    numbers_after,
+    passing,
+    references,
+    substitute,
+)
+from planner.conditions import TRUE, conjunction, is_true
+from planner.logical import (
+    SINGLE,
+    Aggregate,
+    DependentJoin,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Plan,
+    Project,
+    fields,
+)
+from planner.rows import exactly_one_row
+from planner.tree import expressions, transform
+from planner.unnest_domain import over_domain, with_counts
+from planner.unnest_pull import pull, pull_keys
+
+
+def unnest(query: LogicalQuery) -> LogicalQuery:
+    """The query without dependent joins; the innermost go first."""
+    with limited_depth():
+        numbers = numbers_after(query.plan)
+
+        def rule(plan: Plan) -> Plan:
+            return _join(plan, numbers) if isinstance(plan, DependentJoin) else plan
+
+        return replace(query, plan=transform(query.plan, rule))
+
+
+def _join(join: DependentJoin, numbers: Numbers) -> Plan:
+    if not free_columns(join.right) & column_numbers(join.left):
+        return Join(join.kind, join.left, join.right, join.condition)
+    return (
+        _one_partner(join, numbers)
+        or _project_above(join, numbers)
+        or _groups_beside(join, numbers)
+        or _condition_above(join, numbers)
+        or over_domain(join, numbers)
+    )
+
+
+def _one_partner(join: DependentJoin, numbers: Numbers) -> Plan | None:
+    """Where each left row has exactly one partner before the condition, every kind is an inner join.
+
+    Not LEFT under a condition: there the rows for which it is not true are kept without their partner.
+    """
+    if join.kind is JoinKind.INNER or not exactly_one_row(join.right):
+        return None
+    paired = DependentJoin(JoinKind.INNER, join.left, join.right, TRUE)
+    match join.kind:
+        case JoinKind.SEMI:
+            wanted = join.condition
+        case JoinKind.ANTI:
+            wanted = Not(IsTruth(join.condition, Truth.TRUE))
+        case _ if is_true(join.condition):
+            return _join(paired, numbers)
+        case _:
+            return None
+    return keep(Filter(_join(paired, numbers), wanted), fields(join.left))
+
+
+def _project_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
+    """L ⋈ π(R) = π(L ⋈ R); a semi-join or anti-join only looks at the values in its condition.
+
+    Not for LEFT: what is computed from a missing row need not be NULL.
+    """
+    if not isinstance(join.right, Project) or join.kind is JoinKind.LEFT:
+        return None
+    meaning = {each.field.column: each.value for each in join.right.columns}
+    condition = substitute(join.condition, meaning)
+    below = _join(DependentJoin(join.kind, join.left, join.right.input, condition), numbers)
+    if join.kind is not JoinKind.INNER:
+        return below
+    return Project(below, passing(fields(join.left)) + join.right.columns)
+
+
+def _groups_beside(join: DependentJoin, numbers: Numbers) -> Plan | None:
+    """L ⋈ γ(σ(R.k = L.k)) = L ⟕ γ_k(R) on R.k = L.k: the group is one of many, missing where it is empty.
+
+    Not where a second row is an error: a group that no left row asks for may have two.
+    """
+    match join:
+        case DependentJoin(kind=JoinKind.INNER, right=Aggregate(keys=()) as aggregate):
+            pass
+        case _:
+            return None
+    outer = column_numbers(join.left)
+    pulled = pull_keys(aggregate.input, outer, numbers)
+    raises = any(each.call.function == SINGLE for each in aggregate.columns)
+    if pulled is None or raises or references(*expressions(aggregate)) & outer:
+        return None
+    groups, counts = with_counts(Aggregate(pulled.plan, pulled.exposed, aggregate.columns), numbers)
+    paired: Plan = Join(JoinKind.LEFT, join.left, groups, conjunction(pulled.conditions))
+    if counts is not None:
+        paired = Project(paired, passing(fields(join.left)) + counts)
+    return paired if is_true(join.condition) else Filter(paired, join.condition)
+
+
+def _condition_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
+    """L ⋈ σ(R) = L ⋈ R under the filter's condition, for every kind of join."""
+    as_set = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
+    pulled = pull(join.right, column_numbers(join.left), numbers, as_set=as_set)
+    if pulled is None:
+        return None
+    return Join(join.kind, join.left, pulled.plan, conjunction((join.condition, *pulled.conditions)))
