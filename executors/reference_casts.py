@@ -12,7 +12,7 @@ from catalog.errors import NumericValueOutOfRange
 from catalog.types import INT2, INT4, INT8
 from executors.reference_floats import rounded, single
 from executors.reference_integers import fitting
-from executors.reference_numerics import rescaled
+from executors.reference_numerics import rescaled, scale
 from executors.reference_values import Definitions, Interval, Value
 
 
@@ -39,7 +39,8 @@ def _numeric_of_float(digits: int) -> Callable[[float], Decimal]:
     def convert(value: float) -> Decimal:
         if not math.isfinite(value):
             raise NumericValueOutOfRange("a numeric that is not finite has no value here")
-        return Decimal(f"{Decimal(f'{value:.{digits}g}'):f}")
+        number = Decimal(f"{value + 0.0:.{digits}g}")
+        return rescaled(number, scale(number))
 
     return convert
 
@@ -56,7 +57,8 @@ def microseconds(of: time) -> int:
     return ((of.hour * 60 + of.minute) * 60 + of.second) * 1_000_000 + of.microsecond
 
 
-def _midnight(day: date) -> datetime:
+def midnight(day: date) -> datetime:
+    """The beginning of the day."""
     return datetime(day.year, day.month, day.day)
 
 
@@ -101,11 +103,11 @@ CASTS: Final[Definitions] = {
     409: ("name", str),
     1400: ("name", lambda value: value.encode()[:63].decode(errors="ignore")),
     1401: ("varchar", str),
-    2024: ("timestamp", _midnight),
+    2024: ("timestamp", midnight),
     2029: ("date", datetime.date),
     1316: ("time", datetime.time),
     1370: ("interval", lambda value: Interval(microseconds=microseconds(value))),
-    1174: ("timestamptz", lambda value: _midnight(value).replace(tzinfo=UTC)),
+    1174: ("timestamptz", lambda value: midnight(value).replace(tzinfo=UTC)),
     1178: ("date", datetime.date),
     2019: ("time", datetime.time),
     2027: ("timestamp", lambda value: value.replace(tzinfo=None)),

@@ -38,7 +38,12 @@ def power(base: float, exponent: float) -> float:
     if base < 0 and not exponent.is_integer() and not math.isinf(exponent) and not math.isnan(exponent):
         raise InvalidPowerArgument("a negative number raised to a non-integer power yields a complex result")
     try:
-        return _checked(math.pow(base, exponent), base, exponent, zero=base == 0 or math.isinf(exponent))
+        return _checked(
+            math.pow(base, exponent),
+            base,
+            exponent,
+            zero=base == 0 or math.isinf(base) or math.isinf(exponent),
+        )
     except OverflowError:
         raise NumericValueOutOfRange("value out of range: overflow") from None
 
@@ -77,7 +82,7 @@ def _single_of(operation: Callable[..., float]) -> Callable[..., float]:
 
 
 def _whole(rounding: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda value: float(rounding(value)) if math.isfinite(value) else value
+    return lambda value: math.copysign(rounding(value), value) if math.isfinite(value) else value
 
 
 FLOATS: Final[Definitions] = {
@@ -115,5 +120,5 @@ FLOATS: Final[Definitions] = {
     2309: ("floor", _whole(math.floor)),
     1343: ("trunc", _whole(math.trunc)),
     1342: ("round", rounded),
-    2310: ("sign", lambda value: value if math.isnan(value) else float((value > 0) - (value < 0))),
+    2310: ("sign", lambda value: float((value > 0) - (value < 0))),
 }

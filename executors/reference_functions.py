@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from catalog.types import BPCHAR, NO_TYPMOD, SqlType
 from executors.reference_casts import CASTS, LENGTHS
 from executors.reference_comparisons import COMPARISONS
+from executors.reference_dates import DATES
+from executors.reference_fields import FIELDS
 from executors.reference_floats import FLOATS
 from executors.reference_input import read
 from executors.reference_integers import INTEGERS
 from executors.reference_numerics import NUMERICS
-from executors.reference_output import write
+from executors.reference_output import padded, write
+from executors.reference_text import TEXTS
 from executors.reference_values import NAN, Definitions, Value
 
 
@@ -21,17 +24,72 @@ class NotDefined(NotImplementedError):
     """A function that the reference has no definition of."""
 
 
-FUNCTIONS: Final[Definitions] = {**COMPARISONS, **INTEGERS, **NUMERICS, **FLOATS, **CASTS}
+def _concatenated(values: Sequence[Value], types: Sequence[SqlType]) -> Value:
+    return "".join(write(value, type) for value, type in zip(values, types, strict=True) if value is not None)
 
 
-def call(function: int, name: str, arguments: Sequence[Value]) -> Value:
-    """What the function gives; NULL for any NULL."""
-    definition = FUNCTIONS.get(function)
-    if definition is None:
+def _joined(values: Sequence[Value], types: Sequence[SqlType]) -> Value:
+    pairs = zip(values[1:], types[1:], strict=True)
+    texts = [write(value, type) for value, type in pairs if value is not None]
+    return values[0].join(texts) if isinstance(values[0], str) else None
+
+
+def _appended(values: Sequence[Value], types: Sequence[SqlType]) -> Value:
+    """Text with the text that a cast makes of the other value."""
+    pairs = list(zip(values, types, strict=True))
+    if any(value is None for value, _ in pairs):
+        return None
+    return "".join(
+        str(value).lower() if isinstance(value, bool) else write(value, type) for value, type in pairs
+    )
+
+
+def _on_padded(function: Callable[..., Value]) -> Callable[[Sequence[Value], Sequence[SqlType]], Value]:
+    """The first argument with its padding, as few functions see it."""
+
+    def apply(values: Sequence[Value], types: Sequence[SqlType]) -> Value:
+        if any(each is None for each in values):
+            return None
+        return function(padded(str(values[0]), types[0]), *values[1:])
+
+    return apply
+
+
+FUNCTIONS: Final[Definitions] = {
+    **COMPARISONS,
+    **INTEGERS,
+    **NUMERICS,
+    **FLOATS,
+    **TEXTS,
+    **DATES,
+    **FIELDS,
+    **CASTS,
+}
+"""What gives NULL for any NULL."""
+
+LENIENT: Final[Definitions] = {
+    3058: ("concat", _concatenated),
+    3059: ("concat_ws", _joined),
+    2003: ("textanycat", _appended),
+    2004: ("anytextcat", _appended),
+    1631: ("bpcharlike", _on_padded(FUNCTIONS[850][1])),
+    1632: ("bpcharnlike", _on_padded(FUNCTIONS[851][1])),
+    1660: ("bpchariclike", _on_padded(FUNCTIONS[1633][1])),
+    1661: ("bpcharicnlike", _on_padded(FUNCTIONS[1634][1])),
+    1375: ("octet_length", _on_padded(FUNCTIONS[1374][1])),
+}
+"""What has to know the types of its arguments, or gives something for NULL."""
+
+
+def call(function: int, name: str, arguments: Sequence[Value], types: Sequence[SqlType]) -> Value:
+    """What the function gives for values of these types."""
+    if function in LENIENT:
+        return LENIENT[function][1](arguments, types)
+    if function not in FUNCTIONS:
         raise NotDefined(f"function {name} ({function})")
     if any(each is None for each in arguments):
         return None
-    result = definition[1](*arguments)
+    result = FUNCTIONS[function][1](*arguments)
     return NAN if isinstance(result, float) and math.isnan(result) else result
 
 
@@ -42,11 +100,9 @@ def shortened(value: Value, function: int, type: SqlType) -> Value:
     if function not in LENGTHS:
         raise NotDefined(f"length function {function}")
     _, shorten = LENGTHS[function]
-    return (
-        tuple(shorten(each, type.typmod) for each in value)
-        if isinstance(value, tuple)
-        else shorten(value, type.typmod)
-    )
+    if isinstance(value, tuple):
+        return tuple(None if each is None else shorten(each, type.typmod) for each in value)
+    return shorten(value, type.typmod)
 
 
 def relabelled(value: Value, type: SqlType) -> Value:

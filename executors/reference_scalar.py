@@ -31,7 +31,7 @@ from dialect.scalar import (
 )
 from executors.reference_functions import call, relabelled, reread, shortened
 from executors.reference_input import read
-from executors.reference_values import Value, order_key
+from executors.reference_values import ELEMENTS, Value, order_key
 
 Columns: TypeAlias = Mapping[int, Value]
 
@@ -48,7 +48,8 @@ def compute(scalar: Scalar, columns: Columns) -> Value:
         case Constant(text=text, type=type):
             return None if text is None else read(text, type)
         case Call(function=function, name=name, arguments=arguments):
-            return call(function, name, [compute(each, columns) for each in arguments])
+            values = [compute(each, columns) for each in arguments]
+            return call(function, name, values, [each.type for each in arguments])
         case Cast():
             return _cast(scalar, compute(scalar.argument, columns))
         case And(arguments=arguments):
@@ -126,7 +127,7 @@ def _cast(scalar: Cast, value: Value) -> Value:
         return None
     match scalar.method:
         case CastMethod.FUNCTION:
-            return call(scalar.function, "cast", [value])
+            return call(scalar.function, "cast", [value], [source])
         case CastMethod.RELABEL:
             return relabelled(value, scalar.type)
         case CastMethod.TEXT:
@@ -141,4 +142,8 @@ def _cast(scalar: Cast, value: Value) -> Value:
 
 
 def _cast_element(scalar: Cast, element: Value) -> Value:
-    return element if scalar.function == 0 else call(scalar.function, "cast", [element])
+    return (
+        element
+        if scalar.function == 0
+        else call(scalar.function, "cast", [element], [SqlType(ELEMENTS[scalar.argument.type.oid])])
+    )

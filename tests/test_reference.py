@@ -40,7 +40,7 @@ from planner.weighted import (
 INT = SqlType(INT4)
 LEFT, RIGHT = TableName("public", "l"), TableName("public", "r")
 A, B, C = Field(1, "a", INT), Field(2, "b", INT), Field(3, "c", INT)
-TABLES = {
+TABLES: dict[TableName, Bag] = {
     LEFT: Counter({(1, 10): 2, (None, 5): 1, (3, 30): 1}),
     RIGHT: Counter({(1,): 3, (None,): 1, (4,): 1}),
 }
