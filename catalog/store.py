@@ -111,6 +111,25 @@ def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, 
     )
 
 
+def source_states(connection: Connection, epoch: int) -> dict[int, str]:
+    """What becomes of the tables, by oid, when nobody is about to commit something else."""
+    with connection.transaction():
+        held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s FOR UPDATE", (epoch,))
+        if held.rowcount == 0:
+            raise Fenced(_FENCED)
+        found = connection.execute("SELECT relation::oid::bigint, state FROM gavial.sources")
+        return dict(found.fetchall())
+
+
+def note_capture(connection: Connection, epoch: int, state: str, detail: str | None) -> None:
+    """Tell users how capture fares."""
+    connection.execute(
+        "UPDATE gavial.capture SET state = %(state)s, detail = %(detail)s "
+        "WHERE epoch = %(epoch)s AND (state, detail) IS DISTINCT FROM (%(state)s, %(detail)s)",
+        {"epoch": epoch, "state": state, "detail": detail},
+    )
+
+
 def position(connection: Connection) -> int | None:
     """Up to where everything is captured; None before anything is."""
     row = connection.execute("SELECT (position - '0/0')::bigint FROM gavial.capture").fetchone()

@@ -1,0 +1,136 @@
+"""Transactions that are complete become batches of the warehouse."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import Connection
+
+from catalog.batch import Batch
+from catalog.errors import Error
+from catalog.failpoints import failpoint
+from catalog.store import hold_epoch, manifest, source_states
+from sources.changes import changes_of
+from sources.collected import Rows
+from sources.pgoutput import Relation
+from sources.place import Place
+from sources.transactions import Emptied, Part, Ready
+from sources.versions import Version, version_of
+from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
+
+log = logging.getLogger(__name__)
+
+_SET_ASIDE: Final = "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation = %s::oid"
+
+
+class Unfollowed(Exception):
+    """The columns of a table changed in a way that the stream does not tell: it has to be copied anew."""
+
+
+@dataclass(slots=True)
+class Sealed:
+    """Batches that no manifest names yet, and how many rows changed in each table."""
+
+    batches: list[Batch] = field(default_factory=list)
+    arrivals: Counter[int] = field(default_factory=Counter)
+
+
+class Sealer:
+    """Knows what columns the tables have; `breathe` is called between two batches."""
+
+    def __init__(self, connection: Connection, place: Place, breathe: Callable[[], None]) -> None:
+        self._connection = connection
+        self._place = place
+        self._breathe = breathe
+        self._versions: dict[int, tuple[Relation, Version]] = {}
+
+    def seal(self, ready: Ready) -> Sealed:
+        """Durable when this returns, and gone if it raises; a table that cannot be followed is set aside."""
+        # Read after all that is ready has come: who changes a state later copies at a later position.
+        states = source_states(self._connection, self._place.epoch)
+        sealed = Sealed()
+        try:
+            for part in ready.parts:
+                oid = part.relation.oid if isinstance(part, Rows) else part.relation
+                state = states.get(oid, "stopped")
+                if state != "stopped" and not self._seal_part(part, oid, state == "captured", sealed):
+                    states[oid] = "stopped"
+        except BaseException:
+            self._place.warehouse.remove(batch.file for batch in sealed.batches)
+            raise
+        return sealed
+
+    def _seal_part(self, part: Part, oid: int, captured: bool, sealed: Sealed) -> bool:
+        """False if the table was set aside; one whose copy is under way is copied again by itself."""
+        try:
+            for table, version in self._changes(part, oid, captured, sealed):
+                if table.num_rows:
+                    lsns = pc.min_max(table.column(COMMIT_LSN))
+                    start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
+                    batch = self._place.warehouse.seal(table_buffer(oid), table, start, end, version)
+                    sealed.batches.append(batch)
+                    sealed.arrivals[oid] += batch.rows
+                    failpoint("capture: batch sealed")
+                    self._breathe()
+        except Unfollowed:
+            if captured:
+                self._set_aside(oid, "joining", "its columns changed; it is copied anew")
+            return not captured
+        except Error as error:
+            self._set_aside(oid, "stopped", ": ".join(filter(None, (error.message, error.detail))))
+            return False
+        return True
+
+    def _changes(
+        self, part: Part, oid: int, captured: bool, sealed: Sealed
+    ) -> Iterator[tuple[pa.Table, int]]:
+        match part:
+            case Rows():
+                version = self._version(part.relation)
+                for table in changes_of(part, version.columns):
+                    yield table, version.number
+            case Emptied(lsn=lsn):
+                # What a copy that is under way has seen of this, its end will tell.
+                if captured:
+                    buffer = table_buffer(oid)
+                    before = [batch for batch in sealed.batches if batch.buffer == buffer]
+                    for batch in (*manifest(self._connection, buffer), *before):
+                        yield taken_back(self._place.warehouse.read(batch), lsn), batch.schema_version
+            case _:
+                assert_never(part)
+
+    def _version(self, relation: Relation) -> Version:
+        """A table that is told again may have other columns of the same names."""
+        told, version = self._versions.get(relation.oid, (None, None))
+        if told is not relation or version is None:
+            version = version_of(self._connection, relation.oid, relation.columns)
+            if version is None:
+                raise Unfollowed
+            self._versions[relation.oid] = relation, version
+        return version
+
+    def _set_aside(self, oid: int, state: str, detail: str) -> None:
+        log.log(logging.ERROR if state == "stopped" else logging.INFO, "table %d: %s: %s", oid, state, detail)
+        with self._connection.transaction():
+            hold_epoch(self._connection, self._place.epoch)
+            self._connection.execute(_SET_ASIDE, (state, detail, oid))
+
+
+def taken_back(changes: pa.Table, lsn: int) -> pa.Table:
+    """The opposite of changes, at a later position."""
+    count = changes.num_rows
+    opposite = {
+        WEIGHT: pc.negate(changes.column(WEIGHT)),
+        COMMIT_LSN: pa.array(np.full(count, lsn)),
+        IS_UPDATE: pa.array(np.full(count, False)),
+    }
+    return pa.table(
+        [opposite.get(name, changes.column(name)) for name in changes.column_names], changes.column_names
+    )

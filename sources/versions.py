@@ -1,0 +1,105 @@
+"""The columns of captured tables through their changes: the stream tells names, the warehouse has numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection
+
+from sources.pgoutput import ToldColumn
+from sources.shape import Attribute, read_shape
+
+_LATEST: Final = """
+    SELECT version, columns FROM gavial.schemas WHERE relation = %s::oid ORDER BY version DESC LIMIT 1
+"""
+_MISSING: Final = """
+    SELECT attnum::int, (attmissingval::text::text[])[1] FROM pg_attribute
+    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+        AND (atthasdef OR atthasmissing OR attidentity <> '')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A column as gavial.schemas has it; `missing` is its value in rows that are older than it, as text."""
+
+    number: int
+    told: ToldColumn
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The columns that the rows of a table have for a while, and under which number they are written down."""
+
+    number: int
+    columns: tuple[Attribute, ...]
+
+
+def version_of(connection: Connection, relation: int, told: Sequence[ToldColumn]) -> Version | None:
+    """What rows with these columns are, written down; None if that cannot be known, or cannot be followed."""
+    now = read_shape(connection, relation).columns
+    defaults: dict[int, str | None] = dict(connection.execute(_MISSING, (relation,)).fetchall())
+    row = connection.execute(_LATEST, (relation,)).fetchone()
+    latest, written = row or (0, [])
+    known = tuple(_parsed(*each) for each in written)
+    columns = follow(told, known, now, defaults)
+    if columns is None:
+        return None
+    missing = {each.number: defaults.get(each.number) for each in columns if known} | {
+        each.number: each.missing for each in known
+    }
+    described = [
+        Known(each.number, name, missing.get(each.number)) for each, name in zip(columns, told, strict=True)
+    ]
+    if described == list(known):
+        return Version(latest, columns)
+    connection.execute(
+        "INSERT INTO gavial.schemas (relation, version, columns) VALUES (%s::oid, %s, %s)",
+        (relation, latest + 1, json.dumps([_written(each) for each in described])),
+    )
+    return Version(latest + 1, columns)
+
+
+def follow(
+    told: Sequence[ToldColumn],
+    known: Sequence[Known],
+    now: Sequence[Attribute],
+    defaults: Mapping[int, str | None],
+) -> tuple[Attribute, ...] | None:
+    """Which columns of the table rows are made of that came between what was `known` and what is `now`.
+
+    A name may since have been given to another column, so names alone prove nothing: either nothing was
+    dropped since, or everything is as it is now. A column that was added has one value in all older rows
+    (`defaults`, by number), unless its default made PostgreSQL write them anew (None).
+    """
+    today = {each.number: each for each in now}
+    if [each.told for each in known] == list(told):
+        kept = tuple(today[each.number] for each in known if each.number in today)
+        return kept if [_type(each) for each in kept] == [each[1:] for each in told] else None
+    if [(each.stored.name, *_type(each)) for each in now] != list(told):
+        return None
+    before = {each.number: each.told[1:] for each in known}
+    for each in now:
+        if each.number in before:
+            if before[each.number] != _type(each):
+                return None
+        elif known and each.number in defaults and defaults[each.number] is None:
+            return None
+    return tuple(now)
+
+
+def _type(column: Attribute) -> tuple[int, int]:
+    return column.type.oid, column.type.typmod
+
+
+def _parsed(number: int, name: str, type: int, typmod: int, missing: str | None = None) -> Known:
+    return Known(number, ToldColumn(name, type, typmod), missing)
+
+
+def _written(column: Known) -> list[object]:
+    """Without a missing value as the copy of a table writes it."""
+    return [column.number, *column.told, *([] if column.missing is None else [column.missing])]
