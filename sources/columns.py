@@ -41,37 +41,39 @@ def decode_rows(
     The session that sends them has `sources.text.SETTINGS`. A value that cannot be stored as it is raises
     ValueNotStorable, and bytes that are no such rows raise ProtocolViolation.
     """
-    octets = Octets(data)
-    bounds = range(0, max(len(starts), 1), BLOCK_ROWS)
-    blocks = [_decode_block(octets, starts[low : low + BLOCK_ROWS], columns, layout) for low in bounds]
-    ends = np.concatenate([block.ends for block in blocks])
-    if (ends[:-1] > starts[1:]).any():
-        raise ProtocolViolation("a row goes on behind the start of the next")
+    octets, limits = Octets(data), np.append(starts[1:], len(data))
+    blocks = [
+        _decode_block(octets, starts[low : low + BLOCK_ROWS], limits[low : low + BLOCK_ROWS], columns, layout)
+        for low in range(0, max(len(starts), 1), BLOCK_ROWS)
+    ]
     if len(blocks) == 1:
         return blocks[0]
+    arrays = zip(*(block.arrays for block in blocks), strict=True)
+    unchanged = zip(*(block.unchanged for block in blocks), strict=True)
     return Decoded(
-        arrays=tuple(
-            pa.concat_arrays(parts) for parts in zip(*(block.arrays for block in blocks), strict=True)
-        ),
-        unchanged=tuple(
-            _joined(parts, blocks) for parts in zip(*(block.unchanged for block in blocks), strict=True)
-        ),
-        ends=ends,
+        arrays=tuple(map(pa.concat_arrays, arrays)),
+        unchanged=tuple(_joined(masks, blocks) for masks in unchanged),
+        ends=np.concatenate([block.ends for block in blocks]),
     )
 
 
 def _decode_block(
-    octets: Octets, starts: Positions, columns: Sequence[StoredColumn], layout: Layout
+    octets: Octets, starts: Positions, limits: Positions, columns: Sequence[StoredColumn], layout: Layout
 ) -> Decoded:
+    """Rows each of which ends before its limit; the values of a column then lie in ascending order."""
     if (octets.read(">i2", starts) != len(columns)).any():
         raise ProtocolViolation(f"a row has another number of fields than {len(columns)}")
-    cursors = starts + 2
-    arrays, unchanged = [], []
-    for column in columns:
-        fields, cursors = walk(octets, cursors, layout)
-        arrays.append(_decode_fields(column, fields))
-        unchanged.append(fields.unchanged)
-    return Decoded(tuple(arrays), tuple(unchanged), cursors)
+    cursors, fields = starts + 2, []
+    for _ in columns:
+        found, cursors = walk(octets, cursors, layout)
+        fields.append(found)
+    if (cursors > limits).any():
+        raise ProtocolViolation("a row goes on behind the start of the next")
+    return Decoded(
+        arrays=tuple(_decode_fields(*pair) for pair in zip(columns, fields, strict=True)),
+        unchanged=tuple(found.unchanged for found in fields),
+        ends=cursors,
+    )
 
 
 def _decode_fields(column: StoredColumn, fields: Fields) -> pa.Array:

@@ -47,18 +47,16 @@ def _counts(column: str, lists: Values) -> Positions:
 
 def _same_width(lists: Values, counts: Positions) -> tuple[Positions, Positions] | None:
     """Starts and lengths of all elements, if all have the width of the first and none is NULL."""
-    total = int(counts.sum())
-    if not total:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    width = int(lists.octets.read(">i4", lists.starts[counts > 0][:1] + HEADER)[0])
     filled = counts > 0
+    first = lists.starts[filled][:1] + HEADER
+    width = int(lists.octets.read(">i4", first)[0]) if len(first) else 0
     if width < 0 or (lists.lengths != np.where(filled, HEADER + counts * (4 + width), EMPTY)).any():
         return None
-    index = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    index = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     fields = np.repeat(lists.starts + HEADER, counts) + index * (4 + width)
     if (lists.octets.read(">i4", fields) != width).any():
         return None
-    return fields + 4, np.full(total, width, np.int64)
+    return fields + 4, np.full(len(fields), width, np.int64)
 
 
 def _walk(lists: Values, counts: Positions, bounds: Positions) -> tuple[Positions, Positions]:

@@ -10,5 +10,7 @@ from sources.octets import Mask
 
 def spread(array: pa.Array, present: Mask) -> pa.Array:
     """The values at the places where `present` holds, NULL at the others."""
+    if present.all():
+        return array
     places = np.cumsum(present) - 1
     return array.take(pa.array(places, mask=~present))

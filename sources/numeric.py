@@ -50,7 +50,7 @@ class Digits:
 def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
     """The same numbers; one that has no place in the decimal is an error, never rounded."""
     count = values.read(">i2").astype(np.int64)
-    if (values.lengths != 2 * count + HEADER).any():
+    if (count < 0).any() or (values.lengths != 2 * count + HEADER).any():
         raise ProtocolViolation("a numeric has another length than its digits")
     sign = values.read(">u2", 4)
     negative = sign == NEGATIVE
