@@ -1,0 +1,101 @@
+"""Delta plans against the definition: whatever comes, in whatever portions, the answer is right."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import TableName
+from executors.reference import evaluate
+from executors.reference_firing import Changes
+from executors.reference_replay import Replay
+from executors.reference_values import Bag
+from planner.columns import refer
+from planner.delta_method import Method
+from planner.incremental import derive
+from planner.logical import Aggregate, AggregateCall, Aggregated, Field, LogicalQuery, Output, Scan
+from planner.weighted import NodeBuffer
+from tests.randomplans import FLOAT, FLOATS, TABLES, aggregates, columns_of, commits, queries
+
+METHODS = [
+    (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE),
+    (Method.COMBINE, Method.RECOMPUTE),
+    (Method.RECOMPUTE,),
+]
+
+
+@pytest.mark.parametrize("methods", METHODS, ids=lambda methods: methods[0].value)
+@settings(max_examples=400)
+@given(query=queries(), changes=commits())
+def test_the_answer_follows_every_commit(
+    methods: tuple[Method, ...], query: LogicalQuery, changes: list[dict[TableName, Changes]]
+) -> None:
+    follow(query, methods, changes)
+
+
+@settings(max_examples=800)
+@given(query=queries(), changes=commits(), methods=st.sampled_from(METHODS), data=st.data())
+def test_inputs_advance_apart(
+    query: LogicalQuery,
+    changes: list[dict[TableName, Changes]],
+    methods: tuple[Method, ...],
+    data: st.DataObject,
+) -> None:
+    replay = Replay(derive(query, methods))
+    contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}
+    replay.fire_all()
+    for commit in changes:
+        apply(contents, commit)
+        replay.commit(commit)
+        for subplan in replay.plan.subplans:
+            if data.draw(st.booleans()):
+                read = {each: replay.read[subplan.writes, each] for each in subplan.reads}
+                ends = {each: len(replay.logs[each].batches) for each in subplan.reads}
+                replay.fire(subplan, {each: data.draw(st.integers(read[each], ends[each])) for each in read})
+        for buffer in replay.plan.buffers:
+            if isinstance(buffer, NodeBuffer):
+                assert all(weight > 0 for _, weight in replay.content(buffer.number))
+    replay.fire_all()
+    assert Counter(dict(replay.answer)) == evaluate(query, contents)
+
+
+@pytest.mark.parametrize("methods", METHODS, ids=lambda methods: methods[0].value)
+@settings(max_examples=400)
+@given(query=aggregates(), changes=commits(most=6))
+def test_a_group_is_followed_until_it_is_gone(
+    methods: tuple[Method, ...], query: LogicalQuery, changes: list[dict[TableName, Changes]]
+) -> None:
+    follow(query, methods, changes)
+
+
+def test_sums_of_floats_do_not_drift() -> None:
+    scan = Scan(FLOATS.name, "t", columns_of(FLOATS))
+    total = AggregateCall(2111, "sum", (refer(scan.columns[1].field),), False, (), None, 0, FLOAT)
+    plan = Aggregate(scan, (scan.columns[0].field,), (Aggregated(Field(3, "sum", FLOAT), total),))
+    rows: list[Changes] = [[((1, 1e16), 1), ((1, 1.0), 1)], [((1, 1e16), -1)]]
+    follow(LogicalQuery(plan, (Output("sum", 3),)), METHODS[0], [{FLOATS.name: each} for each in rows])
+
+
+def apply(contents: dict[TableName, Bag], commit: dict[TableName, Changes]) -> None:
+    """The tables after the commit."""
+    for name, changes in commit.items():
+        contents[name] = Counter(contents[name])
+        for row, weight in changes:
+            contents[name][row] += weight
+        contents[name] = +contents[name]
+
+
+def follow(query: LogicalQuery, methods: tuple[Method, ...], changes: list[dict[TableName, Changes]]) -> None:
+    """After every commit the answer is the query's by definition."""
+    replay = Replay(derive(query, methods))
+    contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}
+    replay.fire_all()
+    assert Counter(dict(replay.answer)) == evaluate(query, contents)
+    for commit in changes:
+        apply(contents, commit)
+        replay.commit(commit)
+        replay.fire_all()
+        assert Counter(dict(replay.answer)) == evaluate(query, contents)
