@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from catalog.storage import Decimal, Storage
@@ -10,9 +11,9 @@ from catalog.types import NUMERIC
 from dialect.spark import DEFAULT, Environment
 from dialect.spark_rendered import common_storage, converted, unsupported
 from executors.spark.compile_nodes import Compiler
-from executors.spark.relation import WEIGHT, Relation, Schema, selection
+from executors.spark.relation import WEIGHT, Schema, selection
 from planner.logical import Field
-from planner.weighted import DeltaPlan, NodeBuffer, Subplan, TableBuffer
+from planner.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer
 
 # A subplan's own rows are among what it reads: the widths of its columns grow until nothing changes.
 _MOST_ROUNDS: Final = 12
@@ -31,11 +32,20 @@ def schemas_of(plan: DeltaPlan, environment: Environment = DEFAULT) -> dict[int,
     return schemas
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A subplan's SQL and the views that it reads, by `view_of`."""
+
+    sql: str
+    reads: tuple[tuple[int, Moment], ...]
+
+
 def compile_subplan(
     subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment = DEFAULT
-) -> str:
+) -> Statement:
     """The statement whose rows are the change of the buffer that is written, stored by its schema."""
-    steps = _steps(subplan, schemas, environment)
+    compiler = _compiled(subplan, schemas, environment)
+    steps = compiler.steps
     last = subplan.steps[-1].number
     names = ", ".join(f"step_{number} AS ({relation.sql})" for number, relation in steps.items())
     outcome = steps[last].columns("outcome")
@@ -45,16 +55,15 @@ def compile_subplan(
         for column, value in zip(target, outcome.values(), strict=True)
     }
     written = selection(columns, f"outcome.{WEIGHT}", f"FROM step_{last} AS outcome").sql
-    return f"WITH {names} {written}"
+    reads = tuple(sorted(compiler.reads, key=lambda each: (each[0], each[1].value)))
+    return Statement(f"WITH {names} {written}", reads)
 
 
-def _steps(
-    subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment
-) -> Mapping[int, Relation]:
-    compiler = Compiler(schemas, environment, {})
+def _compiled(subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment) -> Compiler:
+    compiler = Compiler(schemas, environment, {}, set())
     for step in subplan.steps:
         compiler.steps[step.number] = compiler.compile(step.outcome)
-    return compiler.steps
+    return compiler
 
 
 def _settled(
@@ -62,8 +71,8 @@ def _settled(
 ) -> Schema:
     own = {each.column: _least(each, environment) for each in buffer.fields}
     for _ in range(_MOST_ROUNDS):
-        steps = _steps(subplan, {**schemas, subplan.writes: own}, environment)
-        outcome = steps[subplan.steps[-1].number].schema.values()
+        compiler = _compiled(subplan, {**schemas, subplan.writes: own}, environment)
+        outcome = compiler.steps[subplan.steps[-1].number].schema.values()
         wider: dict[int, Storage] = {
             column: common_storage((storage, computed))
             for (column, storage), computed in zip(own.items(), outcome, strict=True)

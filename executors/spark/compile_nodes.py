@@ -45,16 +45,18 @@ def view_of(buffer: int, moment: Moment) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Compiles the outcomes of one subplan; `steps` are those that came before."""
+    """Compiles the outcomes of one subplan; `steps` and `reads` grow with them."""
 
     schemas: Mapping[int, Schema]
     environment: Environment
     steps: dict[int, Relation]
+    reads: set[tuple[int, Moment]]
 
     def compile(self, outcome: Weighted) -> Relation:
         """The outcome as a SELECT."""
         match outcome:
             case Read(buffer=buffer, moment=moment, fields=these):
+                self.reads.add((buffer, moment))
                 schema = {each.column: self.schemas[buffer][each.column] for each in these}
                 return Relation(f"SELECT {listed(schema)}{WEIGHT} FROM {view_of(buffer, moment)}", schema)
             case Use(step=step, fields=these):

@@ -1,0 +1,51 @@
+"""Errors in data, as Spark reports them and as PostgreSQL would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.errors import PySparkException
+
+from catalog.errors import (
+    CardinalityViolation,
+    DatetimeOverflow,
+    DivisionByZero,
+    Error,
+    InvalidPowerArgument,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    SubstringError,
+)
+
+# What `dialect/spark_rendered.py` makes Spark raise begins with the state.
+_RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] ([0-9A-Z]{5}): ([^\n]*?)(?: SQLSTATE: P0001)?$", re.M)
+_ERRORS: Final[Mapping[str, type[Error]]] = {
+    each.sqlstate: each
+    for each in (
+        CardinalityViolation,
+        DatetimeOverflow,
+        DivisionByZero,
+        InvalidPowerArgument,
+        InvalidTextRepresentation,
+        NumericValueOutOfRange,
+        SubstringError,
+    )
+}
+_MESSAGES: Final = {
+    "22003": "value out of range",
+    "22008": "date or time out of range",
+    "22012": "division by zero",
+}
+
+
+def as_error(error: PySparkException) -> Error | None:
+    """The error in data that this is, None if it is none."""
+    raised = _RAISED.search(str(error))
+    if raised and raised[1] in _ERRORS:
+        return _ERRORS[raised[1]](raised[2])
+    state = error.getSqlState()
+    if state in _MESSAGES:
+        return _ERRORS[state](_MESSAGES[state])
+    return None

@@ -1,0 +1,149 @@
+"""Runs what is due: each subplan as one statement over views of the buffers it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, Protocol, TypeAlias, assert_never
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from executors.spark.compile import Statement
+from executors.spark.compile_nodes import view_of
+from executors.spark.failures import as_error
+from executors.spark.relation import WEIGHT, Schema, name_of
+from executors.spark.types import arrow_schema, row_type
+from planner.weighted import Moment
+
+OFFSET: Final = "commit_lsn"
+"""The column of a file that says where in its buffer a row stands."""
+
+Range: TypeAlias = tuple[int, int]
+"""Offsets (from, to] of a buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """The rows of a Parquet file after one offset and up to another; None where the file begins or ends."""
+
+    uri: str
+    rows: int
+    after: int | None = None
+    upto: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """Rows that need not be read: the buffer's columns by `name_of`, then the weight."""
+
+    table: pa.Table
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return int(self.table.num_rows)
+
+
+Part: TypeAlias = InFile | InMemory
+
+
+class Buffers(Protocol):
+    """Where the rows of buffers lie."""
+
+    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
+        """The rows of a buffer in a range, in parts."""
+
+    def names(self, buffer: int) -> Mapping[int, str]:
+        """What the plan's columns are called in the buffer's files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A subplan's statement and how far it reads, buffer by buffer; its own range says what it wrote so far.
+
+    The first firing of a subplan runs whether or not anything changed.
+    """
+
+    writes: int
+    statement: Statement
+    ranges: Mapping[int, Range]
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a firing gave: rows by the schema of the buffer, and how many rows it was fed with."""
+
+    rows: pa.Table
+    rows_in: int
+    jobs: int
+
+
+def fire(session: SparkSession, firing: Firing, buffers: Buffers, schemas: Mapping[int, Schema]) -> Outcome:
+    """The change of the buffer that the subplan writes; nothing runs where nothing came."""
+    changed = [each for each, range in firing.ranges.items() if each != firing.writes and range[0] < range[1]]
+    rows_in = sum(part.rows for each in changed for part in buffers.parts(each, firing.ranges[each]))
+    schema = arrow_schema(schemas[firing.writes])
+    if rows_in == 0 and not firing.first:
+        return Outcome(schema.empty_table(), 0, 0)
+    for buffer, moment in firing.statement.reads:
+        parts = buffers.parts(buffer, _range(firing.ranges[buffer], moment))
+        frame = _frame(session, parts, schemas[buffer], buffers.names(buffer))
+        frame.createOrReplaceTempView(view_of(buffer, moment))
+    return Outcome(collect(session, firing.statement.sql).cast(schema), rows_in, 1)
+
+
+def collect(session: SparkSession, sql: str) -> pa.Table:
+    """The rows of a statement; an error in data as PostgreSQL would raise it."""
+    try:
+        return session.sql(sql).toArrow()
+    except PySparkException as error:
+        raise as_error(error) or error from error
+
+
+def _range(range: Range, moment: Moment) -> Range:
+    start, end = range
+    match moment:
+        case Moment.BEFORE:
+            return 0, start
+        case Moment.CHANGE:
+            return start, end
+        case Moment.AFTER:
+            return 0, end
+        case _:
+            assert_never(moment)
+
+
+def _frame(
+    session: SparkSession, parts: Sequence[Part], schema: Schema, names: Mapping[int, str]
+) -> DataFrame:
+    tables = [part.table for part in parts if isinstance(part, InMemory)]
+    frames = list(_from_files(session, [part for part in parts if isinstance(part, InFile)], schema, names))
+    if tables or not frames:
+        rows = pa.concat_tables([arrow_schema(schema).empty_table(), *tables])
+        frames.append(session.createDataFrame(rows, row_type(schema)))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _from_files(
+    session: SparkSession, parts: Iterable[InFile], schema: Schema, names: Mapping[int, str]
+) -> Iterable[DataFrame]:
+    """One frame for the files that are read as a whole, and one for each other stretch of offsets."""
+    stretches: dict[tuple[int | None, int | None], list[str]] = {}
+    for part in parts:
+        stretches.setdefault((part.after, part.upto), []).append(part.uri)
+    in_files = StructType(
+        [*row_type(schema, dict(names)).fields, StructField(OFFSET, LongType(), nullable=False)]
+    )
+    columns = [f"{names[column]} AS {name_of(column)}" for column in schema]
+    for (after, upto), files in stretches.items():
+        frame = session.read.schema(in_files).parquet(*files)
+        if after is not None:
+            frame = frame.where(f"{OFFSET} > {after}L")
+        if upto is not None:
+            frame = frame.where(f"{OFFSET} <= {upto}L")
+        yield frame.selectExpr(*columns, WEIGHT)

@@ -1,0 +1,80 @@
+"""The Spark type in which each stored value is read and handed over."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from catalog.storage import Decimal, ListOf, Plain, Storage
+from executors.spark.relation import WEIGHT, Schema, name_of
+from sources.arrow import arrow_type
+
+_INTERVAL: Final = StructType(
+    [
+        StructField("months", IntegerType(), nullable=False),
+        StructField("days", IntegerType(), nullable=False),
+        StructField("microseconds", LongType(), nullable=False),
+    ]
+)
+_PLAIN: Final[dict[Plain, DataType]] = {
+    Plain.BOOLEAN: BooleanType(),
+    Plain.INT16: ShortType(),
+    Plain.INT32: IntegerType(),
+    Plain.INT64: LongType(),
+    Plain.FLOAT32: FloatType(),
+    Plain.FLOAT64: DoubleType(),
+    Plain.TEXT: StringType(),
+    Plain.BYTES: BinaryType(),
+    Plain.DATE: DateType(),
+    Plain.TIME: LongType(),
+    Plain.TIMESTAMP: TimestampNTZType(),
+    Plain.TIMESTAMPTZ: TimestampType(),
+    Plain.INTERVAL: _INTERVAL,
+}
+
+
+def data_type(storage: Storage) -> DataType:
+    """The Spark type of a column that is stored so."""
+    match storage:
+        case Plain():
+            return _PLAIN[storage]
+        case Decimal(precision=precision, scale=scale):
+            return DecimalType(precision, scale)
+        case ListOf(element=element):
+            return ArrayType(data_type(element))
+        case _:
+            assert_never(storage)
+
+
+def row_type(schema: Schema, names: dict[int, str] | None = None) -> StructType:
+    """The type of a batch's rows, its columns under these names or their own, and then the weight."""
+    columns = [
+        StructField(name_of(column) if names is None else names[column], data_type(storage))
+        for column, storage in schema.items()
+    ]
+    return StructType([*columns, StructField(WEIGHT, LongType(), nullable=False)])
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """The same in Arrow, under the columns' own names."""
+    columns = [pa.field(name_of(column), arrow_type(storage)) for column, storage in schema.items()]
+    return pa.schema([*columns, pa.field(WEIGHT, pa.int64(), nullable=False)])
