@@ -23,6 +23,7 @@ import psycopg
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
+from proxy.companion import Companion, orders_for
 from proxy.keeper import Keeper
 from proxy.listen import listen_tcp, listen_unix
 from proxy.settings import Limits, Settings, Upstream
@@ -66,11 +67,13 @@ def serve(service: Service) -> None:
         settings = replace(service.settings, upstream=upstream, limits=_affordable(service.settings.limits))
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
+        companion = Companion(orders_for(upstream, service.data, settings.log_level))
+        stack.callback(companion.stop)
         workers.start()
         write_url(service.data, service.host, port, upstream)
         stack.callback((service.data / "url").unlink, missing_ok=True)
         _announce(service, port, upstream)
-        _watch(stop, workers, keeper, is_ours)
+        _watch(stop, workers, companion, keeper, is_ours)
         for listener in listeners:
             listener.close()
 
@@ -117,7 +120,13 @@ class _Signals:
         self.reload = True
 
 
-def _watch(signals: _Signals, workers: Workers, keeper: Keeper | None, is_ours: Callable[[], bool]) -> None:
+def _watch(
+    signals: _Signals,
+    workers: Workers,
+    companion: Companion,
+    keeper: Keeper | None,
+    is_ours: Callable[[], bool],
+) -> None:
     while not signals.stop:
         time.sleep(_WATCH_SECONDS)
         if not is_ours():
@@ -126,6 +135,7 @@ def _watch(signals: _Signals, workers: Workers, keeper: Keeper | None, is_ours: 
             signals.reload = False
             workers.signal(signal.SIGHUP)
         workers.replace_dead()
+        companion.look()
         if keeper is not None:
             keeper.look()
 

@@ -18,11 +18,19 @@ _BATCHES: Final = """
         AND NOT EXISTS (SELECT FROM gavial.sources s WHERE b.buffer = 'table-' || s.relation::oid)
     RETURNING b.file
 """
+_DROP: Final = """
+    WITH ours AS (
+        SELECT slot_name, active_pid FROM pg_replication_slots JOIN gavial.capture c ON c.slot = slot_name
+        WHERE database = current_database()
+    ), freed AS MATERIALIZED (
+        SELECT slot_name, active_pid IS NULL OR pg_terminate_backend(active_pid, 5000) AS free FROM ours
+    )
+    SELECT pg_drop_replication_slot(slot_name) FROM freed WHERE free
+"""
 _FORGET: Final = """
     UPDATE gavial.capture SET slot = NULL, position = NULL, position_time = NULL, state = 'stopped',
         detail = NULL, retained_wal = NULL
 """
-_JOIN_ANEW: Final = "UPDATE gavial.sources SET state = 'joining', captured_from = NULL, buffer = NULL"
 
 
 def remove_dismissed(connection: Connection, place: Place) -> int:
@@ -41,23 +49,9 @@ def remove_unnamed(connection: Connection, place: Place) -> None:
     place.warehouse.remove(place.warehouse.unnamed(named))
 
 
-def forget_another(connection: Connection, place: Place, slot: str) -> None:
-    """In a copy of a database nothing of what its original captured counts: every table joins anew."""
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
-        if connection.execute(_FORGET + " WHERE slot <> %s", (slot,)).rowcount:
-            connection.execute("DELETE FROM gavial.batches")
-            connection.execute("DELETE FROM gavial.schemas")
-            connection.execute(
-                "UPDATE gavial.sources SET state = 'joining', captured_from = NULL, buffer = NULL"
-            )
-
-
-def drop_slot(connection: Connection, place: Place, slot: str) -> None:
+def drop_slot(connection: Connection, place: Place) -> None:
     """Capture ends: the server keeps no WAL for it any more."""
-    connection.execute(
-        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
-    )
+    connection.execute(_DROP)
     with connection.transaction():
         hold_epoch(connection, place.epoch)
         connection.execute(_FORGET)

@@ -47,6 +47,7 @@ FAST = {
     "max_prepared_transactions": "10",
     "max_wal_senders": "20",
     "max_replication_slots": "20",
+    "max_slot_wal_keep_size": "1GB",
     "wal_level": "logical",
     "password_encryption": "scram-sha-256",
     "listen_addresses": "127.0.0.1",

@@ -27,7 +27,14 @@ def fresh_database(proxy: Gavial) -> Iterator[str]:
         try:
             yield dsn
         finally:
-            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            drop_database(admin, name)
+
+
+def drop_database(admin: psycopg.Connection, name: str) -> None:
+    """Drop a database whose changes are followed: whoever does has to let go before."""
+    admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    admin.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", (name,))
+    admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def session(dsn: str, user: str | None = None) -> psycopg.Connection:
@@ -77,7 +84,7 @@ _TRACES = {
     "queries": "SELECT * FROM gavial.queries",
     "reads": "SELECT * FROM gavial.reads",
     "identities": "SELECT * FROM gavial.identities",
-    "sources": "SELECT * FROM gavial.sources",
+    "sources": "SELECT relation, old_row_by FROM gavial.sources",
     "requests": "SELECT * FROM gavial.requests",
     "installation": "SELECT * FROM gavial.installation",
 }

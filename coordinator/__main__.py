@@ -1,0 +1,5 @@
+"""`python -m coordinator`."""
+
+from coordinator.main import main
+
+main()

@@ -1,0 +1,112 @@
+"""One database with tables to capture: the stream of its changes, and the tables that join and leave."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from psycopg import Connection
+
+from catalog.errors import Error
+from catalog.store import take_over
+from coordinator.capturing import Capturing
+from coordinator.failures import Backoff, Reports
+from coordinator.identity import check_identity, check_rights
+from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
+from sources.joining import join_tables
+from sources.login import connect
+from sources.place import Place
+from sources.position import Stopped
+from sources.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 1.0
+_BEGIN_SECONDS: Final = 0.05
+_END_SECONDS: Final = 5.0
+
+
+def has_work(connection: Connection) -> bool:
+    """Whether there are tables to capture in this database, or there were until lately."""
+    installed = connection.execute("SELECT to_regclass('gavial.capture')").fetchone()
+    if installed is None or installed[0] is None:
+        return False
+    found = connection.execute("SELECT FROM gavial.capture WHERE slot IS NOT NULL")
+    return has_tables(connection) or found.rowcount > 0
+
+
+def has_tables(connection: Connection) -> bool:
+    """Whether there are tables to capture."""
+    return connection.execute("SELECT FROM gavial.sources LIMIT 1").rowcount > 0
+
+
+class Database:
+    """Follows one database from its first table to its last."""
+
+    def __init__(self, name: str, address: str, warehouse: str) -> None:
+        self._name = name
+        self._address = address
+        self._root = warehouse
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"database {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still at work."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Let it end in order, if it does so soon."""
+        self._thread.join(_END_SECONDS)
+
+    def _run(self) -> None:
+        backoff, reports = Backoff(), Reports(log)
+        while not self._stop.is_set():
+            backoff.begin()
+            try:
+                self._follow()
+            except Stopped:
+                continue
+            except (Error, psycopg.Error, OSError) as error:
+                reports.say(f"database {self._name!r} is not followed", error)
+                self._stop.wait(backoff.seconds())
+            else:
+                return
+
+    def _follow(self) -> None:
+        """Until there is nothing to capture, or we are asked to stop."""
+        with connect(self._address, "gavial coordinator") as session:
+            check_rights(session)
+            installation = check_identity(session)
+            warehouse = Path(self._root, str(installation))
+            place = Place(self._address, take_over(session), Warehouse(str(warehouse)))
+            session.execute("LISTEN gavial")
+            remove_unnamed(session, place)
+            if has_tables(session):
+                with Capturing(place, f"gavial_{installation.hex}", warehouse / "scratch") as capturing:
+                    self._work(session, place, capturing)
+            if not self._stop.is_set():
+                remove_dismissed(session, place)
+                drop_slot(session, place)
+
+    def _work(self, session: Connection, place: Place, capturing: Capturing) -> None:
+        """Until there are no tables any more; what ends the capture is raised here."""
+
+        def go_on() -> bool:
+            return not self._stop.is_set() and capturing.runs
+
+        while go_on() and has_tables(session):
+            begun = capturing.position() > 0
+            if not begun or not join_tables(session, place, capturing.position, go_on):
+                remove_dismissed(session, place)
+                for _ in session.notifies(timeout=_POLL_SECONDS if begun else _BEGIN_SECONDS, stop_after=1):
+                    pass
+        capturing.check()

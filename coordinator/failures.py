@@ -1,0 +1,58 @@
+"""What to do about errors that may pass: say each once, wait longer each time, try again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from catalog.errors import Error
+
+_SHORTEST_SECONDS: Final = 1.0
+_LONGEST_SECONDS: Final = 30.0
+
+
+def in_one_line(error: BaseException) -> str:
+    """An error for the log and for users."""
+    if isinstance(error, Error):
+        return " ".join(filter(None, (error.message, error.detail, error.hint)))
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class Reports:
+    """A log in which a condition that lasts stands once."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._said = ""
+
+    def say(self, what: str, error: BaseException) -> str:
+        """Log it, unless it was the last thing said; the error in one line."""
+        text = in_one_line(error)
+        self._log.log(logging.DEBUG if text == self._said else logging.ERROR, "%s: %s", what, text)
+        self._said = text
+        return text
+
+    def clear(self) -> None:
+        """It has passed."""
+        self._said = ""
+
+
+class Backoff:
+    """How long to wait before the next attempt; who has worked for a while begins anew."""
+
+    def __init__(self) -> None:
+        self._seconds = _SHORTEST_SECONDS
+        self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """An attempt begins."""
+        self._began = time.monotonic()
+
+    def seconds(self) -> float:
+        """The attempt has failed."""
+        if time.monotonic() - self._began > _LONGEST_SECONDS:
+            self._seconds = _SHORTEST_SECONDS
+        waited = self._seconds
+        self._seconds = min(2 * waited, _LONGEST_SECONDS)
+        return waited

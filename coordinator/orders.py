@@ -1,0 +1,24 @@
+"""What the coordinator's process is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The login (a connection string, password and all) and the directory or URI of all warehouses."""
+
+    address: str = field(repr=False)
+    warehouse: str
+    log_level: str
+
+    def to_line(self) -> bytes:
+        """One line of JSON."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @staticmethod
+    def from_line(line: bytes) -> Orders:
+        """The value that `to_line` wrote."""
+        return Orders(**json.loads(line))

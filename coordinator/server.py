@@ -1,0 +1,105 @@
+"""Finds the databases of a server that have tables to capture, and has each followed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+import psycopg
+from psycopg import Connection, OperationalError
+from psycopg.conninfo import make_conninfo
+
+from coordinator.database import Database, has_work
+from coordinator.failures import Reports
+from coordinator.orders import Orders
+from sources.login import connect
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 1.0
+_VISIT_SECONDS: Final = 5.0
+_MAINTENANCE: Final = "postgres"
+
+_DATABASES: Final = """
+    SELECT d.datname::text, coalesce(s.tup_inserted, 0)
+    FROM pg_database d LEFT JOIN pg_stat_database s ON s.datid = d.oid
+    WHERE d.datallowconn AND NOT d.datistemplate AND has_database_privilege(d.oid, 'CONNECT')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """When a database was last looked into, and how many rows had been inserted there."""
+
+    at: float
+    inserted: int
+
+
+class Server:
+    """Looks for databases with tables to capture, and has each followed by a thread of its own.
+
+    The others are not kept from being dropped or copied: they are visited, for a moment, after rows were
+    inserted there; and now and then, for the server's count of rows may be late.
+    """
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._followed: dict[str, Database] = {}
+        self._visits: dict[str, Visit] = {}
+
+    def follow(self, stop: threading.Event) -> None:
+        """Until `stop`; a server that does not answer is tried again."""
+        reports = Reports(log)
+        while not stop.is_set():
+            try:
+                with self._connect() as connection:
+                    reports.clear()
+                    while not stop.wait(_LOOK_SECONDS):
+                        self._look(connection)
+            except psycopg.Error as error:
+                reports.say("cannot look for databases", error)
+                stop.wait(_LOOK_SECONDS)
+        for database in self._followed.values():
+            database.stop()
+        for database in self._followed.values():
+            database.wait()
+
+    def _connect(self) -> Connection:
+        """To a database that nobody drops or copies, where there is one."""
+        try:
+            return connect(self._address(_MAINTENANCE))
+        except OperationalError:
+            return connect(self._orders.address)
+
+    def _look(self, connection: Connection) -> None:
+        found: dict[str, int] = dict(connection.execute(_DATABASES).fetchall())
+        for name, database in tuple(self._followed.items()):
+            if name not in found:
+                database.stop()
+            if not database.runs:
+                del self._followed[name]
+        self._visits = {name: visit for name, visit in self._visits.items() if name in found}
+        for name, inserted in found.items():
+            if name not in self._followed and self._is_due(name, inserted):
+                self._visit(name, inserted)
+
+    def _is_due(self, name: str, inserted: int) -> bool:
+        last = self._visits.get(name)
+        return last is None or last.inserted != inserted or time.monotonic() - last.at > _VISIT_SECONDS
+
+    def _visit(self, name: str, inserted: int) -> None:
+        self._visits[name] = Visit(time.monotonic(), inserted)
+        try:
+            with connect(self._address(name)) as connection:
+                wanted = has_work(connection)
+        except psycopg.Error as error:
+            log.info("cannot look into database %r: %s", name, error)
+            return
+        if wanted:
+            self._followed[name] = Database(name, self._address(name), self._orders.warehouse)
+
+    def _address(self, name: str) -> str:
+        return make_conninfo(self._orders.address, dbname=name)
