@@ -1,0 +1,86 @@
+"""A firing without what is known to be empty, and with its choices made, writes the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import TableName
+from catalog.types import BOOLEAN
+from executors.reference_firing import Changes, consolidated
+from executors.reference_replay import Replay
+from planner.columns import Numbers, refer
+from planner.delta_method import METHODS, Method
+from planner.incremental import derive
+from planner.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
+from planner.specialise import Facts, specialise
+from planner.weighted import Choose, Guard, Moment, Read, Subplan
+from planner.weighted_tree import within
+from tests.randomplans import TABLES, call, columns_of, commits, queries
+
+
+@settings(max_examples=400)
+@given(query=queries(), changes=commits(), methods=st.sampled_from((METHODS, METHODS[1:], METHODS[2:])))
+def test_a_specialised_firing_writes_the_same(
+    query: LogicalQuery, changes: list[dict[TableName, Changes]], methods: tuple[Method, ...]
+) -> None:
+    plan = derive(query, methods)
+    general, special = Replay(plan), Replay(plan)
+    for commit in [{}, *changes, {}]:
+        general.commit(commit)
+        special.commit(commit)
+        for subplan in plan.subplans:
+            specialised = specialise(subplan, facts_of(special, subplan))
+            nodes = (each for step in specialised.steps for each in within(step.outcome))
+            assert not any(isinstance(each, Choose) for each in nodes)
+            written = special.fire(specialised)
+            assert Counter(dict(consolidated(written))) == Counter(dict(consolidated(general.fire(subplan))))
+
+
+def test_a_join_reads_only_what_meets_a_change() -> None:
+    query = join(JoinKind.LEFT)
+    subplan = derive(query).subplans[-1]
+    left, right = subplan.reads
+
+    def reads(**known: int) -> set[tuple[int, Moment]]:
+        facts = Facts(lambda _: False, **{name: frozenset({buffer}) for name, buffer in known.items()})
+        steps = specialise(subplan, facts).steps
+        found = (each for step in steps for each in within(step.outcome) if isinstance(each, Read))
+        return {(each.buffer, each.moment) for each in found}
+
+    change, before, after = Moment.CHANGE, Moment.BEFORE, Moment.AFTER
+    assert reads() == {(left, change), (left, after), (right, change), (right, before)}
+    assert reads(unchanged=right) == {(left, change), (right, before)}
+    assert reads(unchanged=left) == {(left, before), (right, change), (right, before)}
+    assert reads(unwritten=left) == {(left, change), (right, change), (right, before)}
+    assert reads(unchanged=right, unwritten=left) == {(left, change), (right, before)}
+
+
+def join(kind: JoinKind) -> LogicalQuery:
+    """The two tables of integers, by their first columns."""
+    numbers = Numbers()
+    left, right = (
+        Scan(each.name, each.name.name, columns_of(each, numbers)) for each in list(TABLES.values())[:2]
+    )
+    equal = call(65, "=", BOOLEAN, refer(fields(left)[0]), refer(fields(right)[0]))
+    plan = Join(kind, left, right, equal)
+    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+
+
+def facts_of(replay: Replay, subplan: Subplan) -> Facts:
+    """What the batches of the next firing tell, as its executor would."""
+    own = len(replay.logs[subplan.writes].batches)
+    start = {each: replay.read[subplan.writes, each] for each in subplan.reads} | {subplan.writes: own}
+    changes = {each: replay.logs[each].between(start[each], len(replay.logs[each].batches)) for each in start}
+
+    def holds(guard: Guard) -> bool:
+        appended = all(weight > 0 for each in guard.appended for _, weight in changes[each])
+        return appended and len({start[each] for pair in guard.level for each in pair}) <= 1
+
+    return Facts(
+        holds,
+        frozenset(each for each, rows in changes.items() if not rows),
+        frozenset(each for each in start if not replay.logs[each].between(0, start[each])),
+    )
