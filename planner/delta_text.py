@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from planner.conditions import is_true
+from planner.logical import Aggregated, Field
 from planner.text_parts import PartsText
 from planner.weighted import (
     Among,
@@ -102,19 +103,22 @@ class _Lines:
                 return f"Among {self._parts.fields(keys)}"
             case Tallies(keys=keys, columns=tallied):
                 columns = ", ".join(map(self._tallied, tallied))
-                return f"Tallies by {self._parts.fields(keys)}: {columns}"
+                return f"Tallies{self._by(keys)}: {columns}"
             case Groups(keys=keys, columns=aggregated):
-                calls = (
-                    f"{self._parts.fields((each.field,))} = {self._parts.call(each.call)}"
-                    for each in aggregated
-                )
-                return f"Groups by {self._parts.fields(keys)}: {', '.join(calls)}".removesuffix(": ")
+                columns = ", ".join(map(self._aggregated, aggregated))
+                return f"Groups{self._by(keys)}: {columns}".removesuffix(": ")
             case First(order=order, limit=limit, offset=offset):
                 first = "all" if limit is None else str(limit)
                 after = f" after {offset}" if offset else ""
                 return f"First {first}{after} by {self._parts.order(order)}"
             case _:
                 assert_never(outcome)
+
+    def _by(self, keys: tuple[Field, ...]) -> str:
+        return f" by {self._parts.fields(keys)}" if keys else ""
+
+    def _aggregated(self, aggregated: Aggregated) -> str:
+        return f"{self._parts.fields((aggregated.field,))} = {self._parts.call(aggregated.call)}"
 
     def _tallied(self, tallied: Tallied) -> str:
         value = "" if tallied.value is None else f" {self._parts.text(tallied.value)}"

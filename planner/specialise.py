@@ -45,7 +45,7 @@ class Facts:
 
 
 def specialise(subplan: Subplan, facts: Facts) -> Subplan:
-    """The subplan with the same outcome in this firing, of its steps those that are used, under their numbers.
+    """The subplan with the same outcome in this firing, of its steps those used, under their numbers.
 
     Where nothing can come out the last step is `Rows` without rows.
     """
