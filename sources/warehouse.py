@@ -84,6 +84,10 @@ class Warehouse:
         """Raise DamagedBatch unless the file is there, byte by byte."""
         self._content(batch)
 
+    def uri_of(self, batch: Batch) -> str:
+        """Where Spark finds a batch."""
+        return f"{self.uri}/{batch.file}"
+
     def remove(self, files: Iterable[str]) -> None:
         """Delete files; one that is gone already is no error."""
         for file in files:
