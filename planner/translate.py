@@ -9,7 +9,7 @@ from dialect.bound import Query, Select, SetOperation
 from dialect.bound_expression import Cast, Constant, Expression, Output
 from dialect.depth import limited_depth
 from planner.columns import Numbers, passing, refer, references
-from planner.logical import Field, LogicalQuery, Order, Plan, Project, Scan, Top
+from planner.logical import Aggregate, Field, LogicalQuery, Order, Plan, Project, Scan, Top
 from planner.logical import Output as LogicalOutput
 from planner.refused import Refused
 from planner.translate_scope import Relation, Scope
@@ -31,6 +31,7 @@ def translate(query: Query, tables: Tables) -> LogicalQuery:
 
 def _scanning_what_is_read(plan: Plan) -> Plan:
     read = references(*(each for node in nodes(plan) for each in expressions(node)))
+    read |= {key.column for node in nodes(plan) if isinstance(node, Aggregate) for key in node.keys}
 
     def narrow(node: Plan) -> Plan:
         if not isinstance(node, Scan):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dialect.depth import limited_depth
-from dialect.scalar import IsTruth, Not, Truth
+from dialect.scalar import IsTruth, Not, Scalar, Truth
 from planner.columns import (
     Numbers,
     column_numbers,
@@ -36,7 +36,7 @@ from planner.logical import (
 )
 from planner.rows import exactly_one_row
 from planner.tree import expressions, transform
-from planner.unnest_domain import over_domain, with_counts
+from planner.unnest_domain import groups_over_domain, over_domain, with_counts
 from planner.unnest_pull import pull, pull_keys
 
 
@@ -99,25 +99,30 @@ def _project_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
 
 
 def _groups_beside(join: DependentJoin, numbers: Numbers) -> Plan | None:
-    """L ⋈ γ(σ(R.k = L.k)) = L ⟕ γ_k(R) on R.k = L.k: the group is one of many, missing where it is empty.
-
-    Not where a second row is an error: a group that no left row asks for may have two.
-    """
-    match join:
-        case DependentJoin(kind=JoinKind.INNER, right=Aggregate(keys=()) as aggregate):
-            pass
-        case _:
-            return None
-    outer = column_numbers(join.left)
-    pulled = pull_keys(aggregate.input, outer, numbers)
-    raises = any(each.call.function == SINGLE for each in aggregate.columns)
-    if pulled is None or raises or references(*expressions(aggregate)) & outer:
+    """L ⋈ γ(σ(R.k = L.k)) = L ⟕ γ_k(R) on R.k = L.k: the group is one of many, missing where it is empty."""
+    if join.kind is not JoinKind.INNER or not isinstance(join.right, Aggregate) or join.right.keys:
         return None
-    groups, counts = with_counts(Aggregate(pulled.plan, pulled.exposed, aggregate.columns), numbers)
-    paired: Plan = Join(JoinKind.LEFT, join.left, groups, conjunction(pulled.conditions))
+    groups, condition = _groups(join, join.right, numbers) or groups_over_domain(join, join.right, numbers)
+    groups, counts = with_counts(groups, numbers)
+    paired: Plan = Join(JoinKind.LEFT, join.left, groups, condition)
     if counts is not None:
         paired = Project(paired, passing(fields(join.left)) + counts)
     return paired if is_true(join.condition) else Filter(paired, join.condition)
+
+
+def _groups(join: DependentJoin, aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, Scalar] | None:
+    """All groups, where equalities say which of them a left row asks for.
+
+    Not where a second row is an error: a group that no left row asks for may have two.
+    """
+    outer = column_numbers(join.left)
+    raises = any(each.call.function == SINGLE for each in aggregate.columns)
+    if raises or references(*expressions(aggregate)) & outer:
+        return None
+    pulled = pull_keys(aggregate.input, outer, numbers)
+    if pulled is None:
+        return None
+    return Aggregate(pulled.plan, pulled.exposed, aggregate.columns), conjunction(pulled.conditions)
 
 
 def _condition_above(join: DependentJoin, numbers: Numbers) -> Plan | None:

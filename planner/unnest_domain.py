@@ -65,9 +65,19 @@ class Spread:
 
 def over_domain(join: DependentJoin, numbers: Numbers) -> Plan:
     """The join with its right side spread over the left side's values of the columns that it needs."""
-    outer = tuple(each for each in fields(join.left) if each.column in free_columns(join.right))
-    right = _Domain(_provider(join, outer), outer, numbers).spread(join.right)
-    return Join(join.kind, join.left, right.plan, _agree(_own(outer), right.columns, join.condition))
+    domain = _domain(join, numbers)
+    right = domain.spread(join.right)
+    return Join(join.kind, join.left, right.plan, domain.agree(right, join.condition))
+
+
+def groups_over_domain(
+    join: DependentJoin, aggregate: Aggregate, numbers: Numbers
+) -> tuple[Aggregate, Scalar]:
+    """The groups of these values in place of the one without keys, and which of them a left row asks for."""
+    domain = _domain(join, numbers)
+    groups = domain.groups(aggregate)
+    assert isinstance(groups.plan, Aggregate)
+    return groups.plan, domain.agree(groups, TRUE)
 
 
 def with_counts(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, tuple[Computed, ...] | None]:
@@ -93,6 +103,10 @@ class _Domain:
     outer: tuple[Field, ...]
     numbers: Numbers
 
+    def agree(self, spread: Spread, condition: Scalar) -> Scalar:
+        """The condition for a row of the left side and one that was computed for it."""
+        return _agree({each.column: each for each in self.outer}, spread.columns, condition)
+
     def copy(self) -> Spread:
         """The values themselves, under numbers of their own."""
         plan, made = renumbered(keep(self.source, self.outer), self.numbers)
@@ -114,7 +128,7 @@ class _Domain:
             case Join():
                 return self._join(plan)
             case Aggregate(keys=keys):
-                return self._groups(plan) if keys else self._one_group(plan)
+                return self.groups(plan) if keys else self._one_group(plan)
             case Distinct(input=child):
                 below = self.spread(child)
                 return replace(below, plan=Distinct(_narrow(below, child)))
@@ -155,7 +169,8 @@ class _Domain:
         )
         return Spread(Project(both, passing(fields(both)) + computed), merged)
 
-    def _groups(self, aggregate: Aggregate) -> Spread:
+    def groups(self, aggregate: Aggregate) -> Spread:
+        """γ(R(d)) for each d, but for those where R(d) is empty and has no group."""
         below = self.spread(aggregate.input)
         calls = with_expressions(aggregate, below.read)
         assert isinstance(calls, Aggregate)
@@ -164,7 +179,7 @@ class _Domain:
 
     def _one_group(self, aggregate: Aggregate) -> Spread:
         """γ() has a row also over no rows: D ⟕ γ_d, counting 0 where the group is missing."""
-        groups = self._groups(aggregate)
+        groups = self.groups(aggregate)
         assert isinstance(groups.plan, Aggregate)
         counted, columns = with_counts(groups.plan, self.numbers)
         copy = self.copy()
@@ -187,10 +202,6 @@ def _narrow(spread: Spread, plan: Plan) -> Plan:
     return keep(spread.plan, (*fields(plan), *spread.columns.values()))
 
 
-def _own(outer: tuple[Field, ...]) -> Mapping[int, Field]:
-    return {each.column: each for each in outer}
-
-
 def _agree(left: Mapping[int, Field], right: Mapping[int, Field], condition: Scalar) -> Scalar:
     """The condition, for rows of one d."""
     conditions = [condition]
@@ -202,16 +213,19 @@ def _agree(left: Mapping[int, Field], right: Mapping[int, Field], condition: Sca
     return conjunction(conditions)
 
 
-def _provider(join: DependentJoin, outer: tuple[Field, ...]) -> Plan:
-    """What the values are taken from: any part of the left side that has all of them, and perhaps more.
+def _domain(join: DependentJoin, numbers: Numbers) -> _Domain:
+    """Values taken from any part of the left side that has all of them, and perhaps more.
 
     Not more where a second row is an error: it must not be found for a value that no left row has.
     """
+    needed = free_columns(join.right)
+    outer = tuple(each for each in fields(join.left) if each.column in needed)
     raises = any(
         isinstance(node, Aggregate) and any(each.call.function == SINGLE for each in node.columns)
         for node in nodes(join.right)
     )
-    return join.left if raises else _part(join.left, frozenset(each.column for each in outer))
+    source = join.left if raises else _part(join.left, frozenset(each.column for each in outer))
+    return _Domain(source, outer, numbers)
 
 
 def _part(plan: Plan, columns: frozenset[int]) -> Plan:

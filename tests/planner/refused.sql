@@ -1,0 +1,14 @@
+SELECT id, row_number() OVER (ORDER BY id) AS n FROM things;
+SELECT id FROM things INTERSECT ALL SELECT thing_id FROM others;
+SELECT id FROM things EXCEPT ALL SELECT thing_id FROM others;
+SELECT DISTINCT ON (label) label, id FROM things ORDER BY label, id;
+SELECT id FROM things ORDER BY id LIMIT (SELECT count(*) FROM others);
+SELECT id, (SELECT o.label FROM others o WHERE o.thing_id = t.id ORDER BY o.id LIMIT 1) AS l FROM things t;
+SELECT id, ARRAY(SELECT o.id FROM others o) AS a FROM things;
+SELECT id, ints[1] AS a FROM things;
+SELECT count(DISTINCT (whole, small)) AS n FROM things;
+SELECT current_date AS d;
+SELECT t.id FROM things t LEFT JOIN others o ON EXISTS (SELECT 1 FROM things u WHERE u.whole = o.id AND u.small = t.small);
+SELECT concat(VARIADIC labels) AS c FROM things;
+SELECT ARRAY[ints, ints] AS a FROM things;
+SELECT id, (SELECT count(*) FROM others o WHERE o.amount > 1 AND t.span > '1 day'::interval AND o.id < t.small) AS n FROM things t;
