@@ -11,8 +11,8 @@ from uuid import UUID
 from psycopg import Connection
 
 _QUERIES: Final = """
-    SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.options, q.settings, q.status,
-           (q.position - '0/0')::int8, c.relowner::regrole::text, n.nspname::text, c.relname::text
+    SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings, q.status,
+           n.nspname::text, c.relname::text
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
     ORDER BY q.id
@@ -30,11 +30,10 @@ class Running:
     id: UUID
     view: int
     result: int
+    text: str
     options: Mapping[str, Any]
     settings: Mapping[str, str]
     status: str
-    position: int | None
-    owner: str
     schema: str
     name: str
 
@@ -108,6 +107,49 @@ def save_plan(
         "ON CONFLICT (query_id) DO UPDATE SET digest = excluded.digest, statistics = excluded.statistics, "
         "planned = now()",
         (query, digest, json.dumps(statistics)),
+    )
+
+
+def hold_query(connection: Connection, query: Running) -> bool:
+    """Keep a query as it is until the transaction ends; False if it was replaced, suspended or dropped meanwhile.
+
+    Raises what PostgreSQL says where its owner may not read any more what it reads.
+    """
+    held = connection.execute(
+        "SELECT gavial.check_readable(view::oid), gavial.check_answer(view::oid, result::oid) FROM gavial.queries "
+        "WHERE id = %s AND query_text = %s AND (status = %s OR status = 'error') FOR UPDATE",
+        (query.id, query.text, query.status),
+    )
+    return held.rowcount > 0
+
+
+def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
+    """A firing begins; its number."""
+    row = connection.execute(
+        "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
+        "VALUES (%s, %s, clock_timestamp(), 'spark') RETURNING id",
+        ([query], list(paths)),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def end_execution(connection: Connection, number: int, rows_in: int, rows_out: int, jobs: int) -> None:
+    """A firing is committed."""
+    connection.execute(
+        "UPDATE gavial.executions SET finished = clock_timestamp(), rows_in = %s, rows_out = %s, jobs = %s, "
+        "wall_seconds = extract(epoch FROM clock_timestamp() - started) WHERE id = %s",
+        (rows_in, rows_out, jobs, number),
+    )
+
+
+def record_trigger(connection: Connection, query: UUID, position: int, seconds: float) -> None:
+    """An answer is published."""
+    connection.execute(
+        "INSERT INTO gavial.triggers (query_id, fired, position, goal, final_seconds) "
+        "SELECT id, clock_timestamp(), '0/0'::pg_lsn + %s::numeric, (options ->> 'FINAL_WORK')::float8, %s "
+        "FROM gavial.queries WHERE id = %s",
+        (position, seconds, query),
     )
 
 

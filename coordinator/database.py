@@ -12,7 +12,9 @@ from psycopg import Connection
 
 from catalog.errors import Error
 from catalog.store import take_over
+from coordinator.answering import Answers
 from coordinator.capturing import Capturing
+from coordinator.engine import Engine
 from coordinator.failures import Backoff, Reports
 from coordinator.identity import check_identity, check_rights
 from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
@@ -46,10 +48,11 @@ def has_tables(connection: Connection) -> bool:
 class Database:
     """Follows one database from its first table to its last."""
 
-    def __init__(self, name: str, address: str, warehouse: str) -> None:
+    def __init__(self, name: str, address: str, warehouse: str, engine: Engine) -> None:
         self._name = name
         self._address = address
         self._root = warehouse
+        self._engine = engine
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"database {name}", daemon=True)
         self._thread.start()
@@ -91,17 +94,20 @@ class Database:
             session.execute("LISTEN gavial")
             remove_unnamed(session, place)
             if has_tables(session):
-                with Capturing(place, f"gavial_{installation.hex}", warehouse / "scratch") as capturing:
-                    self._work(session, place, capturing)
+                with (
+                    Capturing(place, f"gavial_{installation.hex}", warehouse / "scratch") as capturing,
+                    Answers(place, capturing.position, self._engine) as answers,
+                ):
+                    self._work(session, place, capturing, answers)
             if not self._stop.is_set():
                 remove_dismissed(session, place)
                 drop_slot(session, place)
 
-    def _work(self, session: Connection, place: Place, capturing: Capturing) -> None:
-        """Until there are no tables any more; what ends the capture is raised here."""
+    def _work(self, session: Connection, place: Place, capturing: Capturing, answers: Answers) -> None:
+        """Until there are no tables any more; what ends capture or answers is raised here."""
 
         def go_on() -> bool:
-            return not self._stop.is_set() and capturing.runs
+            return not self._stop.is_set() and capturing.runs and answers.runs
 
         while go_on() and has_tables(session):
             begun = capturing.position() > 0
@@ -110,3 +116,4 @@ class Database:
                 for _ in session.notifies(timeout=_POLL_SECONDS if begun else _BEGIN_SECONDS, stop_after=1):
                     pass
         capturing.check()
+        answers.check()

@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The login (a connection string, password and all) and the directory or URI of all warehouses."""
+    """The login (a connection string, password and all) the directory or URI of all warehouses, one for temporary files, and where Spark runs."""
 
     address: str = field(repr=False)
     warehouse: str
     log_level: str
+    scratch: str
+    spark_master: str | None = None
+    spark_remote: str | None = None
 
     def to_line(self) -> bytes:
         """One line of JSON."""

@@ -34,17 +34,20 @@ class Answer:
     finish: tuple[str, ...]
 
 
-def apply_changes(connection: Connection, answer: Answer, changes: pa.Table) -> tuple[int, int]:
+def apply_changes(
+    connection: Connection, answer: Answer, changes: pa.Table, anew: bool = False
+) -> tuple[int, int]:
     """Delete and insert what `changes` says (the stored columns, then `weight`); how many rows of each.
 
-    Within the caller's transaction. Rows that are deleted and inserted alike cancel each other first.
+    Within the caller's transaction. Rows that are deleted and inserted alike cancel each other first; `anew` means
+    that the changes are all of the answer, whatever the table holds.
     """
-    if changes.num_rows == 0:
+    if changes.num_rows == 0 and not anew:
         return 0, 0
     connection.execute("SELECT pg_catalog.set_config('gavial.publishing', %s, true)", (str(answer.relation),))
     name = _name(connection, answer.relation)
     _load(connection, answer, changes)
-    connection.execute(_finished(answer, name))
+    connection.execute(_finished(answer, name, anew))
     deleted = _delete(connection, name)
     inserted = connection.execute(
         SQL(
@@ -83,17 +86,23 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
         copy.write(as_csv(ordered, times))
 
 
-def _finished(answer: Answer, name: Identifier) -> Composed:
-    """The answer's own rows, each once with the sum of its weights."""
+def _finished(answer: Answer, name: Identifier, anew: bool) -> Composed:
+    """The answer's own rows, each once with the sum of its weights; those it has count against them if `anew`."""
+    present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
     values: Sequence[Composed | SQL] = [SQL(each) for each in answer.finish]
     return SQL(
         "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
         "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
         "SELECT pg_catalog.min(number) AS number, (pg_catalog.array_agg(row))[1] AS row, "
         "pg_catalog.sum(weight)::pg_catalog.int8 AS weight "
-        "FROM (SELECT 0 AS number, ROW({values})::{table} AS row, weight FROM pg_temp.gavial_computed) AS f "
+        "FROM (SELECT 0 AS number, ROW({values})::{table} AS row, weight FROM pg_temp.gavial_computed{present}) AS f "
         "GROUP BY row::text HAVING pg_catalog.sum(weight) <> 0) AS s"
-    ).format(hash=SQL(_HASH).format(row=SQL("row")), values=SQL(", ").join(values), table=name)
+    ).format(
+        hash=SQL(_HASH).format(row=SQL("row")),
+        values=SQL(", ").join(values),
+        table=name,
+        present=present if anew else SQL(""),
+    )
 
 
 def _delete(connection: Connection, name: Identifier) -> int:

@@ -13,6 +13,7 @@ from psycopg import Connection, OperationalError
 from psycopg.conninfo import make_conninfo
 
 from coordinator.database import Database, has_work
+from coordinator.engine import Engine, spark_settings
 from coordinator.failures import Reports
 from coordinator.orders import Orders
 from sources.login import connect
@@ -47,6 +48,7 @@ class Server:
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
+        self._engine = Engine(spark_settings(orders))
         self._followed: dict[str, Database] = {}
         self._visits: dict[str, Visit] = {}
 
@@ -66,6 +68,7 @@ class Server:
             database.stop()
         for database in self._followed.values():
             database.wait()
+        self._engine.stop()
 
     def _connect(self) -> Connection:
         """To a database that nobody drops or copies, where there is one."""
@@ -99,7 +102,7 @@ class Server:
             log.info("cannot look into database %r: %s", name, error)
             return
         if wanted:
-            self._followed[name] = Database(name, self._address(name), self._orders.warehouse)
+            self._followed[name] = Database(name, self._address(name), self._orders.warehouse, self._engine)
 
     def _address(self, name: str) -> str:
         return make_conninfo(self._orders.address, dbname=name)

@@ -63,6 +63,11 @@ def gavial() -> None:
     help="The next one is refused with 53300.",
 )
 @click.option("--proxy-protocol", is_flag=True, help="Expect PROXY protocol v2 on TCP connections.")
+@click.option(
+    "--proxy-only",
+    is_flag=True,
+    help="Answer no standing queries: another gavial in front of the server does.",
+)
 @click.option("--allow-trust", is_flag=True, help="Let clients in whom the upstream asks for no password.")
 @click.option(
     "--startup-seconds",
@@ -78,10 +83,10 @@ def gavial() -> None:
     show_default=True,
     help="Time that busy sessions get after SIGTERM.",
 )
-@click.option("--spark-master", metavar="URL", help="Cluster for standing queries (none are run yet).")
 @click.option(
-    "--spark-remote", metavar="URL", help="Spark Connect server for standing queries (none are run yet)."
+    "--spark-master", metavar="URL", help="Cluster that answers standing queries, in place of this machine."
 )
+@click.option("--spark-remote", metavar="URL", help="Spark Connect server that answers standing queries.")
 @click.option(
     "--console-port",
     type=click.IntRange(0, 65535),
@@ -109,6 +114,7 @@ def serve_command(
     tls_self_signed: bool,
     max_connections: int,
     proxy_protocol: bool,
+    proxy_only: bool,
     allow_trust: bool,
     startup_seconds: float,
     drain_seconds: float,
@@ -132,7 +138,8 @@ def serve_command(
         proxy_protocol=proxy_protocol,
         log_level=log_level,
     )
-    serve(Service(data, host, port, socket_dir, parsed, workers or _cores(), settings))
+    spark = (spark_master, spark_remote)
+    serve(Service(data, host, port, socket_dir, parsed, workers or _cores(), settings, spark, proxy_only))
 
 
 @gavial.command("url")

@@ -62,7 +62,9 @@ class Companion:
         self._process.stdin.flush()
 
 
-def orders_for(upstream: Upstream, data: Path, log_level: str) -> Orders:
+def orders_for(
+    upstream: Upstream, data: Path, log_level: str, spark_master: str | None, spark_remote: str | None
+) -> Orders:
     """The same login as the proxy's own, and a warehouse in the data directory."""
     address = make_conninfo(
         host=upstream.host,
@@ -73,4 +75,11 @@ def orders_for(upstream: Upstream, data: Path, log_level: str) -> Orders:
         sslmode=upstream.sslmode,
         sslrootcert=upstream.sslrootcert or None,
     )
-    return Orders(address, str(data.absolute() / "warehouse"), log_level)
+    return Orders(
+        address,
+        str(data.absolute() / "warehouse"),
+        log_level,
+        str(data.absolute() / "spark"),
+        spark_master,
+        spark_remote,
+    )

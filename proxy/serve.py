@@ -48,6 +48,8 @@ class Service:
     upstream: Upstream | None
     workers: int
     settings: Settings
+    spark: tuple[str | None, str | None] = (None, None)
+    proxy_only: bool = False
 
 
 def serve(service: Service) -> None:
@@ -67,8 +69,10 @@ def serve(service: Service) -> None:
         settings = replace(service.settings, upstream=upstream, limits=_affordable(service.settings.limits))
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
-        companion = Companion(orders_for(upstream, service.data, settings.log_level))
-        stack.callback(companion.stop)
+        companion = None
+        if not service.proxy_only:
+            companion = Companion(orders_for(upstream, service.data, settings.log_level, *service.spark))
+            stack.callback(companion.stop)
         workers.start()
         write_url(service.data, service.host, port, upstream)
         stack.callback((service.data / "url").unlink, missing_ok=True)
@@ -123,7 +127,7 @@ class _Signals:
 def _watch(
     signals: _Signals,
     workers: Workers,
-    companion: Companion,
+    companion: Companion | None,
     keeper: Keeper | None,
     is_ours: Callable[[], bool],
 ) -> None:
@@ -135,7 +139,8 @@ def _watch(
             signals.reload = False
             workers.signal(signal.SIGHUP)
         workers.replace_dead()
-        companion.look()
+        if companion is not None:
+            companion.look()
         if keeper is not None:
             keeper.look()
 

@@ -30,19 +30,19 @@ def postgres18() -> Iterator[servers.Server]:
 
 @pytest.fixture(scope="session")
 def gavial15(postgres15: servers.Server) -> Iterator[servers.Gavial]:
-    with servers.gavial(upstream=postgres15) as running:
+    with servers.gavial("--proxy-only", upstream=postgres15) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def gavial18(postgres18: servers.Server) -> Iterator[servers.Gavial]:
-    with servers.gavial(upstream=postgres18) as running:
+    with servers.gavial("--proxy-only", upstream=postgres18) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def gavial_embedded() -> Iterator[servers.Gavial]:
-    with servers.gavial() as running:
+    with servers.gavial("--proxy-only") as running:
         yield running
 
 

@@ -1,0 +1,105 @@
+"""A firing of all that a query has to do, up to one position of its tables; nothing is committed here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from catalog.batch import Batch
+from coordinator.shelf import Shelf
+from coordinator.work import Offsets, Work
+from executors.spark.firing import Firing, Range, fire
+from planner.weighted import Subplan
+from sources.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What a firing came to: where all subplans are then, the batches sealed, and the figures."""
+
+    offsets: Offsets
+    batches: tuple[Batch, ...]
+    rows_in: int
+    rows_out: int
+    jobs: int
+    seconds: float
+
+
+class Round:
+    """One firing, which has a number of its own: the position of what it writes."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        work: Work,
+        offsets: Offsets,
+        shelf: Shelf,
+        warehouse: Warehouse,
+        number: int,
+    ) -> None:
+        self._session = session
+        self._work = work
+        self._shelf = shelf
+        self._warehouse = warehouse
+        self._number = number
+        self._offsets = dict(offsets)
+        self._batches: list[Batch] = []
+        self._rows_in = self._rows_out = self._jobs = 0
+
+    def fire(self, position: int) -> Fired:
+        """Run every subplan, in order, up to a position; one that fails leaves no file behind."""
+        began = time.monotonic()
+        try:
+            for subplan in self._work.plan.subplans:
+                self._fire(subplan, position)
+        except BaseException:
+            self._warehouse.remove(each.file for each in self._batches)
+            raise
+        return Fired(
+            self._offsets,
+            tuple(self._batches),
+            self._rows_in,
+            self._rows_out,
+            self._jobs,
+            time.monotonic() - began,
+        )
+
+    def _fire(self, subplan: Subplan, position: int) -> None:
+        writes, own = subplan.writes, self._work.name(subplan.writes)
+        is_first = (writes, own) not in self._offsets
+        ranges = self._ranges(subplan, position)
+        firing = Firing(writes, self._work.statements[writes], ranges, is_first)
+        outcome = fire(self._session, firing, self._shelf, self._work.schemas)
+        self._rows_in += outcome.rows_in
+        self._rows_out += outcome.rows.num_rows
+        self._jobs += outcome.jobs
+        if outcome.rows.num_rows:
+            start, _ = ranges[writes]
+            batch = self._warehouse.seal(own, self._stamped(outcome.rows), start, self._number, 1)
+            self._batches.append(batch)
+            self._shelf.add(batch, outcome.rows)
+        if outcome.rows.num_rows or is_first:
+            self._offsets[writes, own] = self._number
+        for buffer in subplan.reads:
+            self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
+
+    def _ranges(self, subplan: Subplan, position: int) -> Mapping[int, Range]:
+        """From where the subplan stands: of a table up to the position, of a node up to its last firing."""
+        writes = subplan.writes
+        last = self._offsets.get((writes, self._work.name(writes)), 0)
+        ranges = {writes: (last, last)}
+        for buffer in subplan.reads:
+            name = self._work.name(buffer)
+            end = position if buffer in self._work.tables else self._offsets.get((buffer, name), 0)
+            ranges[buffer] = (self._offsets.get((writes, name), 0), end)
+        return ranges
+
+    def _stamped(self, rows: pa.Table) -> pa.Table:
+        """With the columns that end every batch."""
+        count = rows.num_rows
+        stamped = rows.append_column(COMMIT_LSN, pa.repeat(pa.scalar(self._number, pa.int64()), count))
+        return stamped.append_column(IS_UPDATE, pa.repeat(pa.scalar(False), count))

@@ -1,0 +1,62 @@
+"""A standing query as its plan: read from the database, bound, planned."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+
+from catalog.description import table_from, view_from, with_types
+from catalog.schema import Table
+from catalog.signatures import Signatures
+from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
+from dialect.bind import bind
+from dialect.bound import Query
+from dialect.spark import Environment
+from planner.plan import Planned, plan
+from planner.statistics import Statistics
+
+_QUESTION = "SELECT gavial.question(%s, '{}')"
+
+
+# Under these collations of a whole database text has the order of its bytes.
+_BINARY = """
+    SELECT encoding = pg_char_to_encoding('UTF8') AND datlocprovider <> 'i' AND datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
+    FROM pg_database WHERE datname = current_database()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A query with every name settled, the tables that it reads, and what its expressions leave to the database."""
+
+    query: Query
+    tables: tuple[Table, ...]
+    environment: Environment
+
+
+def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:
+    """The SELECT of a hidden view as it stands now."""
+    row = connection.execute(_QUESTION, (view,)).fetchone()
+    assert row is not None
+    asked: dict[str, Any] = row[0]
+    known = with_types(signatures, asked["types"])
+    views = {each["oid"]: view_from(each) for each in asked["views"]}
+    tables = {each.name: each for each in map(table_from, asked["tables"])}
+    own = views[asked["view"]]
+    query = bind(own.text, tables, known, own.columns, {each.name: each for each in views.values()})
+    binary = connection.execute(_BINARY).fetchone()
+    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if binary and binary[0] else set())
+    return Bound(query, tuple(tables.values()), Environment(known.types, collations))
+
+
+def plan_bound(bound: Bound, statistics: Statistics) -> Planned:
+    """The plan by which it is worked; the same for the same statistics."""
+    return plan(bound.query, {each.name: each for each in bound.tables}, statistics)
+
+
+def digest_of(planned: Planned) -> str:
+    """Fingerprint of what is kept and how: of another one nothing can be used."""
+    return hashlib.sha256(repr(planned.delta).encode()).hexdigest()

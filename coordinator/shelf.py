@@ -1,0 +1,64 @@
+"""The batches that a firing reads: those that the manifest names, and those that it has just made itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from catalog.batch import Batch
+from coordinator.work import Work
+from executors.spark.firing import InFile, InMemory, Part, Range
+from sources.warehouse import Warehouse
+
+
+class Shelf:
+    """Where the rows of a query's buffers lie."""
+
+    def __init__(self, work: Work, warehouse: Warehouse, manifest: Iterable[Batch]) -> None:
+        self._work = work
+        self._warehouse = warehouse
+        self._batches: dict[str, list[Batch]] = defaultdict(list)
+        self._fresh: dict[str, pa.Table] = {}
+        for batch in manifest:
+            self._batches[batch.buffer].append(batch)
+
+    def add(self, batch: Batch, rows: pa.Table) -> None:
+        """A batch that was just sealed, with its rows: they need not be read again."""
+        self._batches[batch.buffer].append(batch)
+        self._fresh[batch.file] = rows
+
+    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
+        """The rows of a buffer in a range, in parts."""
+        start, end = range
+        return [self._part(each, start, end) for each in self._within(buffer, range)]
+
+    def names(self, buffer: int) -> Mapping[int, str]:
+        """What the plan's columns are called in the buffer's files."""
+        return self._work.columns(buffer)
+
+    def rows(self, buffer: int, range: Range, schema: pa.Schema) -> pa.Table:
+        """The rows of a node's buffer in a range of firings; no batch of it straddles the range's ends."""
+        found = [
+            self._fresh[each.file] if each.file in self._fresh else self._warehouse.read(each)
+            for each in self._within(buffer, range)
+        ]
+        chosen = (each.select(schema.names).cast(schema) for each in found)
+        return pa.concat_tables([schema.empty_table(), *chosen])
+
+    def _within(self, buffer: int, range: Range) -> Iterator[Batch]:
+        start, end = range
+        for each in self._batches[self._work.name(buffer)]:
+            if start < each.to_offset and each.from_offset < end:
+                yield each
+
+    def _part(self, batch: Batch, start: int, end: int) -> Part:
+        if batch.file in self._fresh:
+            return InMemory(self._fresh[batch.file])
+        return InFile(
+            self._warehouse.uri_of(batch),
+            batch.rows,
+            start if batch.from_offset < start else None,
+            end if end < batch.to_offset else None,
+        )

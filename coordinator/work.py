@@ -1,0 +1,65 @@
+"""What is done for a standing query, and how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from catalog.running import Offset
+from executors.spark.compile import Statement
+from executors.spark.relation import Schema, name_of
+from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
+from sources.warehouse import table_buffer
+
+PUBLISHED: Final = -1
+"""As a subplan: who reads the answer's buffer and writes its table."""
+
+Offsets: TypeAlias = Mapping[tuple[int, str], int]
+"""How far each subplan has read each buffer; under the buffer that it writes: the firing that wrote last."""
+
+NOTHING_READ: Final[Offsets] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The plan of a query, how its buffers are stored, and the statement of each subplan by what it writes.
+
+    `tables` are the oids of the tables by the numbers of their buffers.
+    """
+
+    query: UUID
+    plan: DeltaPlan
+    schemas: Mapping[int, Schema]
+    statements: Mapping[int, Statement]
+    tables: Mapping[int, int]
+
+    def name(self, buffer: int) -> str:
+        """What a buffer is called in the warehouse."""
+        return table_buffer(self.tables[buffer]) if buffer in self.tables else f"node-{self.query}-{buffer}"
+
+    def columns(self, buffer: int) -> Mapping[int, str]:
+        """What the plan's columns are called in a buffer's files."""
+        match next(each for each in self.plan.buffers if each.number == buffer):
+            case TableBuffer(fields=fields, attributes=attributes):
+                pairs = zip(fields, attributes, strict=True)
+                return {each.column: f"a{attribute}" for each, attribute in pairs}
+            case NodeBuffer(fields=fields):
+                return {each.column: name_of(each.column) for each in fields}
+
+
+def node_buffers(query: UUID) -> str:
+    """Pattern of the names of a query's own buffers."""
+    return f"node-{query}-%"
+
+
+def offsets_from(rows: Iterable[Offset]) -> Offsets:
+    """As the catalog keeps them."""
+    return {(each.subplan, each.buffer): each.position for each in rows}
+
+
+def offsets_to(offsets: Offsets) -> tuple[Offset, ...]:
+    """As the catalog keeps them."""
+    return tuple(Offset(subplan, buffer, position) for (subplan, buffer), position in offsets.items())

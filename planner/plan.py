@@ -1,0 +1,42 @@
+"""All phases of the planner in a row: from a bound query to what is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.schema import Tables
+from dialect.bound import Query
+from dialect.depth import limited_depth
+from planner.delta_method import METHODS, Method
+from planner.incremental import derive
+from planner.logical import LogicalQuery
+from planner.optimise import optimise
+from planner.statistics import Statistics
+from planner.translate import translate
+from planner.unnest import unnest
+from planner.weighted import DeltaPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A query after each phase."""
+
+    translated: LogicalQuery
+    unnested: LogicalQuery
+    optimised: LogicalQuery
+    delta: DeltaPlan
+
+
+def plan(
+    query: Query,
+    tables: Tables,
+    statistics: Statistics,
+    rules_off: frozenset[str] = frozenset(),
+    methods: tuple[Method, ...] = METHODS,
+) -> Planned:
+    """The plan of a query; the same for the same arguments. What cannot be maintained is refused by name."""
+    with limited_depth():
+        translated = translate(query, tables)
+        unnested = unnest(translated)
+        optimised = optimise(unnested, tables, statistics, rules_off)
+        return Planned(translated, unnested, optimised, derive(optimised, methods))
