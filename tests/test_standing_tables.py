@@ -46,7 +46,7 @@ EXPRESSIONS = (
     ),
     *(
         "'2020-01-01'::date",
-        "'1 day'::interval day to second(3)",
+        "'1 day'::interval day to second",
         "'10:00'::time(2)",
         "ARRAY[id]",
         "NULL",

@@ -83,7 +83,10 @@ CREATE OR REPLACE FUNCTION gavial.problems(view oid) RETURNS TABLE (rule text, k
     SET search_path = pg_catalog, pg_temp
     SET jit = off
 AS $body$
-    WITH layers AS MATERIALIZED (SELECT l.rule AS text FROM gavial.layers($1) l),
+    -- A join lists every column of its sides, read or not.
+    WITH layers AS MATERIALIZED (
+        SELECT regexp_replace(l.rule, ' :joinaliasvars \(.*?\) :joinleftcols ', ' ', 'g') AS text FROM gavial.layers($1) l
+    ),
     -- Everything the rules name by number: functions, types, collations, columns.
     named AS MATERIALIZED (
         SELECT DISTINCT found.pair[1] AS what, found.pair[2]::bigint AS number

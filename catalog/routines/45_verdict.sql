@@ -82,7 +82,7 @@ CREATE OR REPLACE FUNCTION gavial.await_verdict(view oid, request jsonb) RETURNS
 AS $body$
 DECLARE
     ticket bigint := ('x' || md5(gen_random_uuid()::text))::bit(62)::bigint * 2;
-    patience CONSTANT interval := '30 seconds';
+    patience CONSTANT interval := '20 seconds';
     asked timestamptz;
     told timestamptz;
     pause float8 := 0.001;

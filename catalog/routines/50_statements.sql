@@ -165,6 +165,9 @@ BEGIN
     PERFORM gavial.may_change(target);
     SELECT n.nspname, c.relname INTO schema, name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target;
+    IF change ->> 'kind' = 'resume' AND step = 2 THEN
+        PERFORM gavial.await_verdict(view, NULL);
+    END IF;
     RETURN CASE change ->> 'kind'
         WHEN 'rename' THEN CASE step
             WHEN 1 THEN format('ALTER VIEW %s RENAME TO %I', view, gavial.view_name(schema, change ->> 'to'))
