@@ -85,6 +85,7 @@ class Draw:
 
     draw: st.DrawFn
     numbers: Numbers = field(default_factory=Numbers)
+    tables: Tables = field(default_factory=lambda: TABLES)
 
     def plan(self, nodes: int) -> Plan:
         """A plan of about so many nodes above its leaves."""
@@ -109,7 +110,7 @@ class Draw:
                 return Distinct(child)
 
     def leaf(self) -> Plan:
-        table = self.draw(st.sampled_from([*TABLES.values(), *TABLES.values(), None]))
+        table = self.draw(st.sampled_from([*self.tables.values(), *self.tables.values(), None]))
         if table is None:
             values = st.lists(st.tuples(st.sampled_from((None, "0", "1"))), max_size=2)
             rows = tuple(tuple(Constant(each, INTEGER) for each in row) for row in self.draw(values))
@@ -206,9 +207,15 @@ _KINDS: Final = (
 
 
 @st.composite
+def plans(draw: st.DrawFn, tables: Tables = TABLES, most: int = 3) -> Plan:
+    """A plan of some nodes."""
+    return Draw(draw, tables=tables).plan(draw(st.integers(1, most)))
+
+
+@st.composite
 def queries(draw: st.DrawFn, most: int = 3) -> LogicalQuery:
     """A query whose outputs are its plan's columns, some of them left out, some twice."""
-    plan = Draw(draw).plan(draw(st.integers(1, most)))
+    plan = draw(plans(most=most))
     these = fields(plan)
     kept = draw(st.lists(st.sampled_from(these), max_size=len(these) + 1)) if these else []
     chosen = these if draw(st.booleans()) else tuple(kept)
@@ -235,6 +242,12 @@ def aggregates(draw: st.DrawFn) -> LogicalQuery:
 _VALUES: Final = {INT4: (None, 0, 1, 2), FLOAT8: (None, 0.5, 0.25, 2.0)}
 
 
+def rows(table: Table) -> st.SearchStrategy[Row]:
+    """Rows of a table, whatever its keys; no NULL where there must be none."""
+    values = (_VALUES[each.type.oid][not each.nullable :] for each in table.columns)
+    return st.tuples(*map(st.sampled_from, values))
+
+
 @st.composite
 def commits(draw: st.DrawFn, most: int = 4) -> list[dict[TableName, Changes]]:
     """What commits do to the tables: rows that are there go, others come, some the same as went."""
@@ -245,8 +258,7 @@ def commits(draw: st.DrawFn, most: int = 4) -> list[dict[TableName, Changes]]:
         for name, table in TABLES.items():
             present = sorted(contents[name].elements(), key=repr)
             gone = [(row, -1) for row in present if draw(st.booleans())] if draw(st.booleans()) else []
-            row = st.tuples(*(st.sampled_from(_VALUES[each.type.oid]) for each in table.columns))
-            commit[name] = gone + [(each, 1) for each in draw(st.lists(row, max_size=4))]
+            commit[name] = gone + [(each, 1) for each in draw(st.lists(rows(table), max_size=4))]
             for changed, weight in commit[name]:
                 contents[name][changed] += weight
         made.append(commit)

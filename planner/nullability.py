@@ -1,0 +1,47 @@
+"""Whether a value can be NULL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dialect.scalar import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Coalesce,
+    Constant,
+    IsDistinct,
+    IsNull,
+    IsTruth,
+    Not,
+    Notation,
+    Or,
+    Reference,
+    Scalar,
+)
+
+_TOTAL: Final = frozenset({"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "||"})
+"""Operators that are NULL of NULLs alone; between columns of JSON, which - has too, nothing is added up."""
+
+
+def is_never_null(value: Scalar, not_null: frozenset[int]) -> bool:
+    """Whether the value is there where these columns are not NULL: nothing on the way makes a NULL."""
+    match value:
+        case Reference(column=column):
+            return column in not_null
+        case Constant(text=text):
+            return text is not None
+        case IsNull() | IsTruth() | IsDistinct():
+            return True
+        case Coalesce(arguments=arguments):
+            return any(is_never_null(each, not_null) for each in arguments)
+        case And(arguments=arguments) | Or(arguments=arguments):
+            return all(is_never_null(each, not_null) for each in arguments)
+        case Call(name=name, notation=Notation.OPERATOR, arguments=arguments) if name in _TOTAL:
+            return all(is_never_null(each, not_null) for each in arguments)
+        case Not(argument=argument) | Cast(argument=argument):
+            return is_never_null(argument, not_null)
+        case Case(branches=branches, default=default):
+            return all(is_never_null(each, not_null) for each in (default, *(b.result for b in branches)))
+    return False

@@ -1,0 +1,212 @@
+"""What holds of a plan's rows whatever its tables hold, from their constraints, with the proofs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from catalog.schema import Table, Tables
+from dialect.scalar import Constant, Reference
+from planner.columns import column_numbers
+from planner.counts import over_no_rows
+from planner.dependencies import NONE, Columns, Dependency, Properties, equivalent, settled
+from planner.logical import (
+    Aggregate,
+    AggregateCall,
+    DependentJoin,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
+from planner.nullability import is_never_null
+
+
+def properties(plan: Plan, tables: Tables) -> Properties:
+    """The keys, dependencies and columns without NULL of an unnested plan."""
+    match plan:
+        case Scan(table=table):
+            return _scan(plan, tables[table])
+        case Values():
+            return _values(plan)
+        case Filter(input=child, condition=condition):
+            return properties(child, tables).where(condition)
+        case Project():
+            return _project(plan, properties(plan.input, tables))
+        case Join(left=left, right=right):
+            return _join(plan, properties(left, tables), properties(right, tables))
+        case Aggregate(input=child):
+            return _aggregate(plan, properties(child, tables))
+        case Distinct(input=child):
+            return _with_key(properties(child, tables), column_numbers(child))
+        case Union(inputs=inputs):
+            return _union(plan, tuple(properties(each, tables) for each in inputs))
+        case Top(input=child, limit=limit):
+            found = properties(child, tables)
+            return _with_key(found, NONE) if limit is not None and limit <= 1 else found
+        case DependentJoin():
+            raise AssertionError("a dependent join is left")
+        case _:
+            assert_never(plan)
+
+
+def _scan(scan: Scan, table: Table) -> Properties:
+    """As the table's constraints say, of the columns that are read."""
+    read = {each.attribute: each.field.column for each in scan.columns}
+    numbers = {each.name: read[each.attribute] for each in table.columns if each.attribute in read}
+    unique = (frozenset(numbers[name] for name in key) for key in table.keys if numbers.keys() >= set(key))
+    filled = {each.name for each in table.columns if not each.nullable}
+    not_null = frozenset(number for name, number in numbers.items() if name in filled)
+    return settled(Properties(column_numbers(scan), unique=tuple(unique), not_null=not_null))
+
+
+def _values(values: Values) -> Properties:
+    """A column has no NULL where none is written; fewer than two rows are at most one."""
+    constant = zip(*values.rows, strict=True) if values.rows else ((),) * len(values.fields)
+    not_null = frozenset(
+        each.column
+        for each, written in zip(values.fields, constant, strict=True)
+        if all(is_never_null(value, NONE) for value in written)
+    )
+    return Properties(column_numbers(values), (NONE,) if len(values.rows) <= 1 else (), not_null=not_null)
+
+
+def _with_key(found: Properties, key: Columns) -> Properties:
+    return settled(replace(found, keys=(*found.keys, key)))
+
+
+def _project(project: Project, found: Properties) -> Properties:
+    """A column under another number has the same value; a constant is the same in all rows."""
+    more: list[Dependency] = []
+    not_null: set[int] = set()
+    for each in project.columns:
+        match each.value:
+            case Reference(column=column):
+                more += equivalent(column, each.field.column)
+            case Constant():
+                more.append(Dependency(NONE, frozenset({each.field.column})))
+        if is_never_null(each.value, found.not_null):
+            not_null.add(each.field.column)
+    own = column_numbers(project)
+    widened = replace(
+        found,
+        columns=found.columns | own,
+        not_null=found.not_null | not_null,
+        dependencies=(*found.dependencies, *more),
+    )
+    return widened.project(own)
+
+
+def _join(join: Join, left: Properties, right: Properties) -> Properties:
+    match join.kind:
+        case JoinKind.SEMI:
+            return _where_left(join, left)
+        case JoinKind.ANTI:
+            return left  # some of its rows
+        case JoinKind.INNER:
+            return _pairs(left, right).where(join.condition)
+        case JoinKind.LEFT:
+            return _outer(join, left, right)
+        case JoinKind.RIGHT:
+            return _outer(join, right, left)
+        case JoinKind.FULL:
+            return _full(left, right)
+        case _:
+            assert_never(join.kind)
+
+
+def _where_left(join: Join, left: Properties) -> Properties:
+    """A row that has a partner meets what the condition says of it alone."""
+    met = left.where(join.condition)
+    return replace(met, not_null=met.not_null & left.columns)
+
+
+def _pairs(left: Properties, right: Properties) -> Properties:
+    """Pairs that agree on a key of each side are one; those that agree on a side's key agree on that side."""
+    keys = tuple(one | other for one in left.keys for other in right.keys)
+    sides = tuple(Dependency(key, side.columns) for side in (left, right) for key in side.keys)
+    return settled(
+        Properties(
+            left.columns | right.columns,
+            keys,
+            not_null=left.not_null | right.not_null,
+            dependencies=(*left.dependencies, *right.dependencies, *sides),
+        )
+    )
+
+
+def _outer(join: Join, kept: Properties, padded: Properties) -> Properties:
+    """A kept row has pairs or is padded, never both: so the pairs' keys are still keys, NULLs included.
+
+    Where the condition leaves at most one partner, the kept row determines its one row. What was never NULL
+    on the other side may be; a dependency there may not hold between a padded row and another.
+    """
+    pairs = _pairs(kept, padded).where(join.condition)
+    keys = tuple(one | other for one in kept.keys for other in padded.keys)
+    one_partner = any(key <= pairs.determined(kept.columns) for key in padded.keys)
+    more = tuple(Dependency(key, pairs.columns) for key in kept.keys) if one_partner else ()
+    return settled(
+        Properties(
+            pairs.columns,
+            (*keys, *kept.keys) if one_partner else keys,
+            not_null=kept.not_null,
+            dependencies=(*kept.dependencies, *more),
+        )
+    )
+
+
+def _full(left: Properties, right: Properties) -> Properties:
+    """Rows that agree on a key of each side are the same, padded or not, if a column of them has no NULLs.
+
+    Else a left and a right row without partners could both have NULLs in all of it.
+    """
+    keys = tuple(
+        one | other
+        for one in left.keys
+        for other in right.keys
+        if one & left.not_null or other & right.not_null
+    )
+    return settled(Properties(left.columns | right.columns, keys))
+
+
+def _aggregate(aggregate: Aggregate, found: Properties) -> Properties:
+    """One row for each group, so its keys are a key; what holds of the rows holds of the keys they share."""
+    keys = frozenset(each.column for each in aggregate.keys)
+    groups = found.project(keys)
+    given = (each for each in aggregate.columns if _gives_value(each.call, keys, found.not_null))
+    own = column_numbers(aggregate)
+    return settled(
+        replace(
+            groups,
+            columns=own,
+            keys=(*groups.keys, keys),
+            not_null=groups.not_null | {each.field.column for each in given},
+            dependencies=(*groups.dependencies, Dependency(keys, own)),
+        )
+    )
+
+
+def _gives_value(call: AggregateCall, keys: Columns, not_null: Columns) -> bool:
+    """Counts are never NULL, nor are these of values that are not where a group has a row."""
+    if over_no_rows(call) is not None:
+        return True
+    plain = call.name in ("sum", "avg", "min", "max", "bool_and", "bool_or") and call.condition is None
+    return plain and bool(keys) and all(is_never_null(each, not_null) for each in call.arguments)
+
+
+def _union(union: Union, inputs: tuple[Properties, ...]) -> Properties:
+    """A column has no NULL where no input has one there; two inputs may give the same row."""
+    places = [[each.column for each in fields(plan)] for plan in union.inputs]
+    not_null = frozenset(
+        field.column
+        for place, field in enumerate(union.fields)
+        if all(columns[place] in found.not_null for columns, found in zip(places, inputs, strict=True))
+    )
+    return Properties(column_numbers(union), not_null=not_null)

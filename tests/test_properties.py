@@ -1,0 +1,118 @@
+"""What is derived of a plan's rows holds of them, for every node and whatever the tables hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import Table, TableName, Tables
+from catalog.types import BOOLEAN
+from dialect.scalar import Constant
+from executors.reference import evaluate
+from executors.reference_values import Bag, Row, equality_key
+from planner.columns import refer
+from planner.dependencies import Columns
+from planner.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields
+from planner.properties import properties
+from planner.tree import nodes
+from tests.randomplans import INTEGER, TABLES, call, columns_of, plans, rows
+
+
+def _constrained(table: Table, *, filled: str, keys: tuple[tuple[str, ...], ...]) -> Table:
+    columns = tuple(replace(each, nullable=each.name not in filled) for each in table.columns)
+    return replace(table, columns=columns, keys=keys)
+
+
+_R, _S, _T = TABLES.values()
+CONSTRAINED: Final[Tables] = {
+    table.name: table
+    for table in (
+        _constrained(_R, filled="a", keys=(("a",),)),
+        _constrained(_S, filled="", keys=(("c",), ("c", "d"))),
+        _constrained(_T, filled="e", keys=(("e", "f"),)),
+    )
+}
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> dict[TableName, Bag]:
+    """Tables whose keys hold: a row that repeats one is left out."""
+    found: dict[TableName, Bag] = {}
+    for name, table in CONSTRAINED.items():
+        names = [each.name for each in table.columns]
+        taken: set[tuple[tuple[str, ...], Row]] = set()
+        kept: list[Row] = []
+        for row in draw(st.lists(rows(table), max_size=6)):
+            values = {(key, tuple(row[names.index(each)] for each in key)) for key in table.keys}
+            values = {(key, value) for key, value in values if None not in value}
+            if not values & taken:
+                taken |= values
+                kept.append(row)
+        found[name] = Counter(kept)
+    return found
+
+
+@settings(max_examples=1500)
+@given(plan=plans(CONSTRAINED), tables=contents())
+def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None:
+    for node in nodes(plan):
+        columns = fields(node)
+        found = list(evaluate(node, tables).elements())
+        derived = properties(node, CONSTRAINED)
+        assert derived.columns == {each.column for each in columns}
+        for key in derived.keys:
+            assert all(count == 1 for count in Counter(values(found, columns, key)).values()), key
+        for key in derived.unique:
+            filled = [value for value in values(found, columns, key) if None not in value]
+            assert len(filled) == len(set(filled)), key
+        for column in derived.not_null:
+            assert (None,) not in values(found, columns, frozenset({column}))
+        for each in derived.dependencies:
+            both = set(zip(values(found, columns, each.of), values(found, columns, each.on), strict=True))
+            assert len(both) == len({of for of, _ in both}), each
+        assert len(found) <= 1 or not derived.at_most_one_row
+
+
+def values(found: Iterable[Row], columns: tuple[Field, ...], chosen: Columns) -> list[Row]:
+    """The rows by some of their columns, equal where they agree."""
+    places = [place for place, each in enumerate(columns) if each.column in chosen]
+    return [equality_key(tuple(row[place] for place in places)) for row in found]
+
+
+def scan(table: Table, first: int) -> Scan:
+    """A scan whose columns are numbered from there."""
+    columns = columns_of(table)
+    return Scan(
+        table.name,
+        "x",
+        tuple(replace(c, field=replace(c.field, column=first + n)) for n, c in enumerate(columns)),
+    )
+
+
+R, S = scan(CONSTRAINED[_R.name], 1), scan(CONSTRAINED[_S.name], 3)
+A, B, C, D = (refer(each) for side in (R, S) for each in fields(side))
+
+
+def test_a_key_of_the_other_side_keeps_the_keys() -> None:
+    equal = call(65, "=", BOOLEAN, B, C)
+    for kind in (JoinKind.INNER, JoinKind.LEFT):
+        joined = properties(Join(kind, R, Filter(S, call(65, "=", BOOLEAN, C, C)), equal), CONSTRAINED)
+        assert joined.keys == (frozenset({A.column}),)
+        assert joined.determined(frozenset({A.column})) == {A.column, B.column, C.column, D.column}
+
+
+def test_a_unique_column_is_a_key_once_it_has_no_null() -> None:
+    assert properties(S, CONSTRAINED).keys == ()
+    one = Filter(S, call(66, "<", BOOLEAN, C, Constant("1", INTEGER)))
+    assert properties(one, CONSTRAINED).keys == (frozenset({C.column}),)
+
+
+def test_a_key_that_is_constant_leaves_one_row() -> None:
+    one = Filter(R, call(65, "=", BOOLEAN, A, Constant("1", INTEGER)))
+    assert properties(one, CONSTRAINED).at_most_one_row
+    assert not properties(R, CONSTRAINED).at_most_one_row
