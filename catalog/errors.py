@@ -85,6 +85,10 @@ class NotPrepared(Error, sqlstate="42501"):
     """The schema `gavial` is missing in a database, and the proxy may not make it."""
 
 
+class ProgramLimitExceeded(Error, sqlstate="54000"):
+    """A value would be longer than one can be."""
+
+
 class StatementTooComplex(Error, sqlstate="54001"):
     """Nested more deeply than can be worked with."""
 
