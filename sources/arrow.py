@@ -45,3 +45,16 @@ def arrow_type(storage: Storage) -> pa.DataType:
             return pa.list_(arrow_type(element))
         case _:
             assert_never(storage)
+
+
+def columns_with_bounds(schema: pa.Schema) -> list[str]:
+    """The columns whose least and greatest value a Parquet file may tell.
+
+    Those of a floating column leave NaN out, which PostgreSQL and Spark take for greater than all numbers: a
+    reader that goes by them would pass over rows that a condition holds for.
+    """
+    return [
+        field.name
+        for field in schema
+        if not pa.types.is_floating(field.type) and not pa.types.is_nested(field.type)
+    ]

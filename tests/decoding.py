@@ -50,8 +50,12 @@ class Laboratory:
         self.forget()
 
     def forget(self) -> None:
-        """No changes are waiting any more, and no rows are there."""
+        """There are no rows, and no changes are waiting."""
         self.connection.execute("TRUNCATE t")
+        self.discard_changes()
+
+    def discard_changes(self) -> None:
+        """No changes are waiting."""
         self.connection.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (SLOT,))
 
     def columns(self) -> list[StoredColumn]:

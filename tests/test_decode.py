@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from catalog.errors import Error, ProtocolViolation, ValueNotStorable
 from catalog.storage import Decimal, ListOf, Plain, Storage, StoredColumn, stored_column
 from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, UUID, SqlType
-from sources.arrow import arrow_type
+from sources.arrow import arrow_type, columns_with_bounds
 from sources.columns import BLOCK_ROWS, Decoded, decode_rows
 from sources.fields import Layout
 from tests.decoding import starts_of
@@ -251,3 +251,9 @@ def test_any_bytes_give_rows_or_an_error(data: st.DataObject) -> None:
 @pytest.mark.parametrize("storage", [*Plain, Decimal(38, 0), ListOf(Plain.DATE)])
 def test_every_storage_has_an_arrow_type(storage: Storage) -> None:
     assert isinstance(arrow_type(storage), pa.DataType)
+
+
+def test_bounds_are_told_of_what_has_an_order() -> None:
+    storages = (Plain.FLOAT32, Plain.FLOAT64, ListOf(Plain.INT16), Plain.INTERVAL, Plain.DATE, Decimal(5, 1))
+    schema = pa.schema({f"c{number}": arrow_type(storage) for number, storage in enumerate(storages)})
+    assert columns_with_bounds(schema) == ["c4", "c5"]

@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import ValueNotStorable
+from sources.columns import decode_rows
+from sources.fields import Layout
 from tests.decodecases import CASES, NOT_STORABLE, Case
-from tests.decoding import WAYS, Laboratory, insert, laboratory, told
+from tests.decoding import WAYS, Laboratory, insert, laboratory, starts_of, told
 
 pytestmark = pytest.mark.service
 
@@ -53,3 +55,57 @@ def test_what_cannot_be_stored_names_its_column(
     for way in WAYS:
         with pytest.raises(ValueNotStorable, match='a value of column "the column" cannot be stored'):
             place.decode(way)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_an_unchanged_value_out_of_line_is_told_from_null(place: Laboratory, binary: bool) -> None:
+    place.make("n int4 PRIMARY KEY, long text, v text")
+    place.connection.execute("ALTER TABLE t ALTER long SET STORAGE EXTERNAL")
+    place.connection.execute("INSERT INTO t SELECT n, repeat('x', 9000) FROM generate_series(1, 3) n")
+    place.discard_changes()
+    place.connection.execute("UPDATE t SET long = CASE n WHEN 2 THEN 'short' ELSE long END")
+    updates = [message for message in place.changes(binary=binary) if message[:1] == b"U"]
+    decoded = decode_rows(b"".join(updates), starts_of(updates, 6), place.columns(), Layout.PGOUTPUT)
+    assert [array.to_pylist() for array in decoded.arrays] == [
+        [1, 2, 3],
+        [None, "short", None],
+        [None] * 3,
+    ]
+    assert decoded.unchanged[1] is not None
+    assert decoded.unchanged[1].tolist() == [True, False, True]
+    assert (decoded.unchanged[0], decoded.unchanged[2]) == (None, None)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_the_old_row_is_followed_by_the_new_one(place: Laboratory, binary: bool) -> None:
+    place.make("n int4, long text, v numeric(5,2)")
+    place.connection.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    place.connection.execute(
+        "INSERT INTO t SELECT n, repeat('x', 9000), n / 4.0 FROM generate_series(1, 3) n"
+    )
+    place.discard_changes()
+    place.connection.execute("UPDATE t SET n = n + 10, v = NULL WHERE n > 1")
+    updates = b"".join(changes := [it for it in place.changes(binary=binary) if it[:1] == b"U"])
+    old = decode_rows(updates, starts_of(changes, 6), place.columns(), Layout.PGOUTPUT)
+    new = decode_rows(updates, old.ends + 1, place.columns(), Layout.PGOUTPUT)
+    assert told(old.arrays[0]) == ["2", "3"]
+    assert told(old.arrays[1]) == ["x" * 9000] * 2
+    assert told(old.arrays[2]) == ["0.5", "0.75"]
+    assert told(new.arrays[0]) == ["12", "13"]
+    assert told(new.arrays[2]) == [None, None]
+    assert old.unchanged == (None, None, None)
+
+
+def test_a_row_as_wide_as_they_get(place: Laboratory) -> None:
+    place.make(", ".join(f"c{n} int2" for n in range(1600)))
+    place.connection.execute(f"INSERT INTO t VALUES ({', '.join(map(str, range(1600)))})".encode())
+    for way in WAYS:
+        assert [told(array) for array in place.decode(way).arrays] == [[str(n)] for n in range(1600)]
+
+
+def test_a_table_without_columns(place: Laboratory) -> None:
+    place.make("")
+    place.connection.execute("INSERT INTO t DEFAULT VALUES; INSERT INTO t DEFAULT VALUES")
+    for way in WAYS:
+        decoded = place.decode(way)
+        assert (decoded.arrays, len(decoded.ends)) == ((), 2)
