@@ -111,16 +111,26 @@ def save_plan(
 
 
 def hold_query(connection: Connection, query: Running) -> bool:
-    """Keep a query as it is until the transaction ends; False if it was replaced, suspended or dropped meanwhile.
+    """Keep a query as it is until the transaction ends; False if it was replaced or dropped meanwhile.
 
     Raises what PostgreSQL says where its owner may not read any more what it reads.
     """
     held = connection.execute(
-        "SELECT gavial.check_readable(view::oid), gavial.check_answer(view::oid, result::oid) FROM gavial.queries "
+        "SELECT gavial.check_readable(view::oid), gavial.check_answer(view::oid, result::oid) "
+        "FROM gavial.queries "
         "WHERE id = %s AND query_text = %s AND (status = %s OR status = 'error') FOR UPDATE",
         (query.id, query.text, query.status),
     )
     return held.rowcount > 0
+
+
+def save_differences(connection: Connection, run: UUID, found: Iterable[tuple[str, str, int]]) -> None:
+    """What a verification found: side, row as text, how many."""
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO gavial.differences (run_id, side, row_text, rows) VALUES (%s, %s, %s, %s)",
+            [(run, *each) for each in found],
+        )
 
 
 def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:

@@ -17,7 +17,15 @@ from zoneinfo import ZoneInfo
 from psycopg import AsyncConnection, Connection
 
 from catalog.errors import Error
-from catalog.running import Run, Running, finish_run, running_queries, set_status, waiting_runs
+from catalog.running import (
+    Run,
+    Running,
+    finish_run,
+    running_queries,
+    save_differences,
+    set_status,
+    waiting_runs,
+)
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.store import hold_epoch
@@ -78,19 +86,23 @@ class Answering:
         with connect(self._place.address, "gavial answers") as connection:
             connection.execute("LISTEN gavial")
             while not stop.is_set():
-                self._look(connection)
+                self._look(connection, lambda: not stop.is_set())
                 for _ in connection.notifies(timeout=_POLL_SECONDS, stop_after=1):
                     pass
 
-    def _look(self, connection: Connection) -> None:
+    def _look(self, connection: Connection, go_on: Callable[[], bool]) -> None:
         """Everything that is due now."""
         queries = running_queries(connection)
         runs = waiting_runs(connection)
         self._queries = {each.id: self._queries[each.id] for each in queries if each.id in self._queries}
         for each in queries:
             wanted = [run for run in runs if run.query == each.id]
-            if self._is_due(connection, each, wanted):
+            if self._is_due(connection, each, [run for run in wanted if run.kind == "refresh"]):
                 self._answer(connection, each, wanted)
+            elif each.status == "active":
+                for run in wanted:
+                    if run.kind == "verify":
+                        self._verify(connection, each, run, go_on)
 
     def _is_due(self, connection: Connection, query: Running, runs: Sequence[Run]) -> bool:
         if query.status == "suspended":
@@ -116,13 +128,13 @@ class Answering:
 
     def _answer(self, connection: Connection, query: Running, runs: Sequence[Run]) -> None:
         position = self._position()
-        met = [run for run in runs if run.target <= position]
+        met = [run for run in runs if run.kind == "refresh" and run.target <= position]
         try:
             standing = self._known(connection, query)
             if not standing.answer(connection, query, position):
                 return
             for run in met:
-                self._finish(connection, run, position)
+                finish_run(connection, run.id, position, {})
             self._not_before.pop(query.id, None)
         except Error as error:
             log.info("standing query %s.%s: %s", query.schema, query.name, in_one_line(error))
@@ -145,8 +157,15 @@ class Answering:
             self._signatures = asyncio.run(_read_signatures(self._place.address))
         return self._signatures
 
-    def _finish(self, connection: Connection, run: Run, position: int) -> None:
-        finish_run(connection, run.id, position, {})
+    def _verify(self, connection: Connection, query: Running, run: Run, go_on: Callable[[], bool]) -> None:
+        try:
+            standing = self._known(connection, query)
+            position, found = standing.verify(connection, query, self._position, go_on)
+            with connection.transaction():
+                save_differences(connection, run.id, found)
+                finish_run(connection, run.id, position, {})
+        except Error as error:
+            self._fail(connection, run, error.sqlstate, error.message, error.detail, error.hint)
 
     def _fail(
         self,

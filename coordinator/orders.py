@@ -8,7 +8,10 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The login (a connection string, password and all) the directory or URI of all warehouses, one for temporary files, and where Spark runs."""
+    """The login (a connection string, password and all), where warehouses lie, and where Spark runs.
+
+    `warehouse` is a directory or URI, `scratch` a directory for what Spark leaves behind.
+    """
 
     address: str = field(repr=False)
     warehouse: str

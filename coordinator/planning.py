@@ -23,14 +23,15 @@ _QUESTION = "SELECT gavial.question(%s, '{}')"
 
 # Under these collations of a whole database text has the order of its bytes.
 _BINARY = """
-    SELECT encoding = pg_char_to_encoding('UTF8') AND datlocprovider <> 'i' AND datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
+    SELECT encoding = pg_char_to_encoding('UTF8') AND datlocprovider <> 'i'
+        AND datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
     FROM pg_database WHERE datname = current_database()
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A query with every name settled, the tables that it reads, and what its expressions leave to the database."""
+    """A query with every name settled, its tables, and what its expressions leave to the database."""
 
     query: Query
     tables: tuple[Table, ...]

@@ -39,13 +39,13 @@ def apply_changes(
 ) -> tuple[int, int]:
     """Delete and insert what `changes` says (the stored columns, then `weight`); how many rows of each.
 
-    Within the caller's transaction. Rows that are deleted and inserted alike cancel each other first; `anew` means
-    that the changes are all of the answer, whatever the table holds.
+    Within the caller's transaction. Rows that are deleted and inserted alike cancel each other first.
+    With `anew` the changes are all of the answer, whatever the table holds.
     """
     if changes.num_rows == 0 and not anew:
         return 0, 0
     connection.execute("SELECT pg_catalog.set_config('gavial.publishing', %s, true)", (str(answer.relation),))
-    name = _name(connection, answer.relation)
+    name = table_name(connection, answer.relation)
     _load(connection, answer, changes)
     connection.execute(_finished(answer, name, anew))
     deleted = _delete(connection, name)
@@ -59,7 +59,8 @@ def apply_changes(
     return deleted, inserted
 
 
-def _name(connection: Connection, relation: int) -> Identifier:
+def table_name(connection: Connection, relation: int) -> Identifier:
+    """The qualified name of a relation."""
     row = connection.execute(
         "SELECT n.nspname, c.relname FROM pg_catalog.pg_class AS c "
         "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = %s",
@@ -87,7 +88,7 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
 
 
 def _finished(answer: Answer, name: Identifier, anew: bool) -> Composed:
-    """The answer's own rows, each once with the sum of its weights; those it has count against them if `anew`."""
+    """The answer's own rows, each once with its sum of weights; those it has count against it if `anew`."""
     present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
     values: Sequence[Composed | SQL] = [SQL(each) for each in answer.finish]
     return SQL(
@@ -95,7 +96,8 @@ def _finished(answer: Answer, name: Identifier, anew: bool) -> Composed:
         "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
         "SELECT pg_catalog.min(number) AS number, (pg_catalog.array_agg(row))[1] AS row, "
         "pg_catalog.sum(weight)::pg_catalog.int8 AS weight "
-        "FROM (SELECT 0 AS number, ROW({values})::{table} AS row, weight FROM pg_temp.gavial_computed{present}) AS f "
+        "FROM (SELECT 0 AS number, ROW({values})::{table} AS row, weight "
+        "FROM pg_temp.gavial_computed{present}) AS f "
         "GROUP BY row::text HAVING pg_catalog.sum(weight) <> 0) AS s"
     ).format(
         hash=SQL(_HASH).format(row=SQL("row")),

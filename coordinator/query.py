@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
 from psycopg import Connection
 
 from catalog.running import (
@@ -26,13 +29,18 @@ from coordinator.planning import Bound, bind_view, digest_of, plan_bound
 from coordinator.publishing import Answer, StoredColumn, apply_changes
 from coordinator.shelf import Shelf
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
+from coordinator.verifying import Difference, differing_rows
 from coordinator.work import PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from executors.spark.types import arrow_schema
 from planner.plan import Planned
 from planner.weighted import NodeBuffer, TableBuffer
+from sources.joining import wait_for
 from sources.place import Place
+from sources.position import take_position
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -50,7 +58,7 @@ class StandingQuery:
     def plan(
         connection: Connection, place: Place, engine: Engine, query: Running, signatures: Signatures
     ) -> StandingQuery:
-        """Plan it as it was planned before, so that what it kept can be used; anew where that is not possible."""
+        """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
         bound = bind_view(connection, query.view, signatures)
         before = plan_of(connection, query.id)
         planned = None
@@ -96,13 +104,8 @@ class StandingQuery:
     def _publish(
         self, connection: Connection, query: Running, shelf: Shelf, fired: Fired, number: int, position: int
     ) -> bool:
-        answer = self.work.plan.answer
-        last = fired.offsets[answer, self.work.name(answer)]
-        reader = (PUBLISHED, self.work.name(answer))
         anew = query.status == "initialising"
-        since = 0 if anew else self.offsets.get(reader, 0)
-        changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
-        offsets = {**fired.offsets, reader: last}
+        changes, offsets = self._unpublished(shelf, fired, anew)
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)
             if not hold_query(connection, query):
@@ -115,6 +118,40 @@ class StandingQuery:
             set_position(connection, query.id, position)
         self.offsets = offsets
         return True
+
+    def verify(
+        self, connection: Connection, query: Running, passed: Callable[[], int], go_on: Callable[[], bool]
+    ) -> tuple[int, list[Difference]]:
+        """Compare the answer, brought up to a position of now, with PostgreSQL's at that position."""
+        place = self.place
+
+        def tell(process: int) -> None:
+            log.info("verification of %s.%s waits for process %d", query.schema, query.name, process)
+
+        with take_position(place.address, go_on, tell) as position:
+            wait_for(position.lsn, passed, go_on)
+            shelf = self._shelf(connection)
+            number = begin_execution(connection, query.id, ())
+            with self.engine.session() as session:
+                fired = Round(session, self.work, self.offsets, shelf, place.warehouse, number).fire(
+                    position.lsn
+                )
+            try:
+                changes, _ = self._unpublished(shelf, fired, anew=False)
+                table = self.answer_table
+                found = differing_rows(connection, place.address, query, table, changes, position)
+            finally:
+                place.warehouse.remove(each.file for each in fired.batches)
+            return position.lsn, found
+
+    def _unpublished(self, shelf: Shelf, fired: Fired, anew: bool) -> tuple[pa.Table, Offsets]:
+        """The answer's changes since it was published, or all of it, and how far it is published then."""
+        answer = self.work.plan.answer
+        name = self.work.name(answer)
+        last = fired.offsets[answer, name]
+        since = 0 if anew else self.offsets.get((PUBLISHED, name), 0)
+        changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
+        return changes, {**fired.offsets, (PUBLISHED, name): last}
 
     def rows_waiting(self, connection: Connection) -> int:
         """Changed rows of its tables since it was fired."""

@@ -81,7 +81,7 @@ def _join(
     try:
         batches = copy_table(place, position, shape, go_on)
         failpoint("join: copied")
-        _wait_for(position.lsn, passed, go_on)
+        wait_for(position.lsn, passed, go_on)
         replaced = register(connection, place, position.lsn, shape, batches)
     except (Stopped, TableChanged) as error:
         place.warehouse.remove(batch.file for batch in batches)
@@ -100,7 +100,8 @@ def _join(
         log.info("table %d is captured from %X on", shape.relation, position.lsn)
 
 
-def _wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> None:
+def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> None:
+    """Until everything up to a position is captured."""
     while passed() < lsn:
         if not go_on():
             raise Stopped
