@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalog.types import (
-    BOOL,
+    BOOLEAN,
     BPCHAR,
     DATE,
     FLOAT4,
@@ -24,29 +24,34 @@ from catalog.types import (
 from dialect.scalar import Branch, Call, Case, Cast, CastMethod, Constant, Notation, Reference, Scalar
 from planner.columns import Numbers, passing, refer
 from planner.logical import Aggregate, AggregateCall, Computed
+from planner.nullability import is_never_null
 from planner.weighted import Tallied, Tally
 
 _INT8: Final = SqlType(INT8)
 _NUMERIC: Final = SqlType(NUMERIC)
 _FLOAT8: Final = SqlType(FLOAT8)
-_BOOL: Final = SqlType(BOOL)
 
 _INTEGERS: Final = (INT2, INT4, INT8)
 _FLOATS: Final = (FLOAT4, FLOAT8)
 _ORDERED: Final = (*_INTEGERS, NUMERIC, *_FLOATS, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TEXT, BPCHAR)
 
+# pg_proc oids: the same on every server.
+_FLOAT8_OF_FLOAT4: Final = 311
+_FLOAT8_OF_INT8: Final = 482
+_NUMERIC_OF_INT8: Final = 1781
+_FLOAT8_DIVIDE: Final = 217
+_NUMERIC_DIVIDE: Final = 1727
+_INT8_EQUAL: Final = 467
+_INT8_GREATER: Final = 470
 
-def _function(oid: int, name: str, *arguments: Scalar, type: SqlType) -> Call:
-    return Call(oid, name, Notation.OPERATOR, arguments, 0, type)
 
-
-def _equal(left: Scalar, right: Scalar) -> Call:
-    return _function(467, "=", left, right, type=_BOOL)
+def _operator(function: int, name: str, left: Scalar, right: Scalar, type: SqlType) -> Call:
+    return Call(function, name, Notation.OPERATOR, (left, right), 0, type)
 
 
 def positive(count: Scalar) -> Call:
     """Whether a count is above zero."""
-    return _function(470, ">", count, Constant("0", _INT8), type=_BOOL)
+    return _operator(_INT8_GREATER, ">", count, Constant("0", _INT8), BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,12 @@ class Tallying:
         )
 
 
-def tallying(aggregate: Aggregate, numbers: Numbers) -> Tallying | None:
-    """The tallies that give the aggregate's columns; None where a call is not made of tallies."""
-    ledger = _Ledger(numbers)
-    ledger.tally(Tally.WEIGHT, None, "rows", _INT8)
+def tallying(aggregate: Aggregate, not_null: frozenset[int], numbers: Numbers) -> Tallying | None:
+    """The tallies that give the aggregate's columns; None where a call is not made of tallies.
+
+    `not_null` are columns of the input that are never NULL.
+    """
+    ledger = _Ledger(numbers, not_null, bool(aggregate.keys))
     columns = list(passing(aggregate.keys))
     for each in aggregate.columns:
         if each.call.distinct or each.call.order:
@@ -91,7 +98,7 @@ def tallying(aggregate: Aggregate, numbers: Numbers) -> Tallying | None:
             return None
         columns.append(Computed(each.field, value))
     stored = tuple(ledger.stored.values())
-    return Tallying(stored, tuple(columns), all(_is_invertible(each) for each in stored))
+    return Tallying(stored, tuple(columns), all(map(_is_invertible, stored)))
 
 
 def _is_invertible(tallied: Tallied) -> bool:
@@ -106,9 +113,12 @@ def _is_invertible(tallied: Tallied) -> bool:
 class _Ledger:
     """Tallies under fresh numbers, each once however many calls need it."""
 
-    def __init__(self, numbers: Numbers) -> None:
+    def __init__(self, numbers: Numbers, not_null: frozenset[int], has_keys: bool) -> None:
         self._numbers = numbers
+        self._not_null = not_null
+        self._has_keys = has_keys
         self.stored: dict[tuple[Tally, Scalar | None], Tallied] = {}
+        self.rows = self.tally(Tally.WEIGHT, None, "rows", _INT8)
 
     def tally(self, tally: Tally, value: Scalar | None, name: str, type: SqlType) -> Reference:
         """The stored column with this tally."""
@@ -117,16 +127,28 @@ class _Ledger:
         return refer(self.stored[tally, value].field)
 
     def count(self, value: Scalar, name: str) -> Reference:
-        """The number of rows where the value is not NULL."""
-        return self.tally(Tally.COUNT, value, f"{name}, counted", _INT8)
+        """The number of rows where the value is not NULL: all where it never is."""
+        if is_never_null(value, self._not_null):
+            return self.rows
+        return self.tally(Tally.COUNT, value, f"{name} count", _INT8)
+
+    def unless_none(self, value: Scalar, outcome: Scalar, name: str) -> Scalar:
+        """The outcome, NULL where no value is left: after a retraction a sum of nothing is 0.
+
+        A group that is there by its keys has a row, so it has a value that is never NULL.
+        """
+        if self._has_keys and is_never_null(value, self._not_null):
+            return outcome
+        none = _equal(self.count(value, name), Constant("0", _INT8))
+        return Case((Branch(none, Constant(None, outcome.type)),), outcome, outcome.type)
 
 
 def _value(call: AggregateCall, name: str, ledger: _Ledger) -> Scalar | None:
     """The call's value by the tallies it needs; None where it is not made of tallies."""
     if call.name == "count" and not call.arguments:
         if call.condition is None:
-            return ledger.tally(Tally.WEIGHT, None, name, _INT8)
-        return ledger.count(_where(call.condition, Constant("true", _BOOL)), name)
+            return ledger.rows
+        return ledger.count(_where(call.condition, Constant("true", BOOLEAN)), name)
     if len(call.arguments) != 1:
         return None
     [argument] = call.arguments
@@ -135,20 +157,24 @@ def _value(call: AggregateCall, name: str, ledger: _Ledger) -> Scalar | None:
         case "count":
             return ledger.count(value, name)
         case "sum" if argument.type.oid in (*_INTEGERS, NUMERIC, *_FLOATS):
-            return _unless_none(value, _sum(value, name, call.type, ledger), name, ledger)
+            return ledger.unless_none(value, _sum(value, name, call.type, ledger), name)
         case "avg" if argument.type.oid in (*_INTEGERS, NUMERIC, *_FLOATS):
             return _average(value, name, ledger)
         case "min" | "max" if argument.type.oid in _ORDERED:
             tally = Tally.LEAST if call.name == "min" else Tally.GREATEST
             return ledger.tally(tally, value, name, call.type)
         case "bool_and" | "every":
-            true = ledger.count(_where(value, value), f"{name}, true")
-            return _unless_none(value, _equal(true, ledger.count(value, name)), name, ledger)
+            true = ledger.count(_where(value, value), f"{name} true")
+            return ledger.unless_none(value, _equal(true, ledger.count(value, name)), name)
         case "bool_or":
-            true = ledger.count(_where(value, value), f"{name}, true")
-            return _unless_none(value, positive(true), name, ledger)
+            true = ledger.count(_where(value, value), f"{name} true")
+            return ledger.unless_none(value, positive(true), name)
         case _:
             return None
+
+
+def _equal(left: Scalar, right: Scalar) -> Call:
+    return _operator(_INT8_EQUAL, "=", left, right, BOOLEAN)
 
 
 def _where(condition: Scalar, value: Scalar) -> Case:
@@ -159,32 +185,20 @@ def _sum(value: Scalar, name: str, type: SqlType, ledger: _Ledger) -> Reference:
     return ledger.tally(Tally.SUM, value, name, type)
 
 
-def _unless_none(value: Scalar, outcome: Scalar, name: str, ledger: _Ledger) -> Scalar:
-    """The outcome, NULL where no value is left: after a retraction a sum of nothing is 0."""
-    none = _equal(ledger.count(value, name), Constant("0", _INT8))
-    return Case((Branch(none, Constant(None, outcome.type)),), outcome, outcome.type)
-
-
 def _average(value: Scalar, name: str, ledger: _Ledger) -> Scalar:
     """avg = sum / count, in float8 for floats and in numeric for all else, as PostgreSQL divides."""
     count = ledger.count(value, name)
     if value.type.oid in _FLOATS:
-        exact = Cast(value, CastMethod.FUNCTION, 311, _FLOAT8) if value.type.oid == FLOAT4 else value
-        divided = _function(
-            217,
-            "/",
-            _sum(exact, f"{name}, sum", _FLOAT8, ledger),
-            Cast(count, CastMethod.FUNCTION, 482, _FLOAT8),
-            type=_FLOAT8,
-        )
+        wide = _cast(value, _FLOAT8_OF_FLOAT4, _FLOAT8) if value.type.oid == FLOAT4 else value
+        total: Scalar = _sum(wide, f"{name} sum", _FLOAT8, ledger)
+        divided = _operator(_FLOAT8_DIVIDE, "/", total, _cast(count, _FLOAT8_OF_INT8, _FLOAT8), _FLOAT8)
     else:
         small = value.type.oid in (INT2, INT4)
-        total = _sum(value, f"{name}, sum", _INT8 if small else _NUMERIC, ledger)
-        divided = _function(
-            1727,
-            "/",
-            Cast(total, CastMethod.FUNCTION, 1781, _NUMERIC) if small else total,
-            Cast(count, CastMethod.FUNCTION, 1781, _NUMERIC),
-            type=_NUMERIC,
-        )
-    return _unless_none(value, divided, name, ledger)
+        total = _sum(value, f"{name} sum", _INT8 if small else _NUMERIC, ledger)
+        total = _cast(total, _NUMERIC_OF_INT8, _NUMERIC) if small else total
+        divided = _operator(_NUMERIC_DIVIDE, "/", total, _cast(count, _NUMERIC_OF_INT8, _NUMERIC), _NUMERIC)
+    return ledger.unless_none(value, divided, name)
+
+
+def _cast(value: Scalar, function: int, type: SqlType) -> Cast:
+    return Cast(value, CastMethod.FUNCTION, function, type)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
+from catalog.schema import Tables
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
 from planner.delta import Moments, Steps, consolidate, keep, linear, read
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
@@ -30,6 +31,7 @@ from planner.logical import (
     Values,
     fields,
 )
+from planner.properties import properties
 from planner.tree import children, expressions
 from planner.weighted import (
     Buffer,
@@ -53,9 +55,17 @@ from planner.weighted_tree import within
 Columns: TypeAlias = frozenset[int]
 
 
-def derive(query: LogicalQuery, methods: tuple[Method, ...] = METHODS) -> DeltaPlan:
-    """The delta plan of an unnested query; each node takes the first of the methods that it can."""
-    derivation = _Derivation(numbers_after(query.plan), methods)
+_UNKNOWN: Final[Tables] = {}
+
+
+def derive(
+    query: LogicalQuery, methods: tuple[Method, ...] = METHODS, tables: Tables = _UNKNOWN
+) -> DeltaPlan:
+    """The delta plan of an unnested query; each node takes the first of the methods that it can.
+
+    It uses the constraints of these tables.
+    """
+    derivation = _Derivation(numbers_after(query.plan), methods, tables)
     derivation.answer(query)
     return DeltaPlan(tuple(derivation.buffers), tuple(derivation.subplans))
 
@@ -66,6 +76,7 @@ class _Derivation:
 
     numbers: Numbers
     methods: tuple[Method, ...]
+    tables: Tables
     buffers: list[Buffer] = field(default_factory=list)
     subplans: list[Subplan] = field(default_factory=list)
 
@@ -149,7 +160,7 @@ class _Derivation:
     def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
         kept = tuple(each for each in aggregate.columns if each.field.column in needed)
         aggregate = Aggregate(aggregate.input, aggregate.keys, kept)
-        tallies = tallying(aggregate, self.numbers)
+        tallies = tallying(aggregate, properties(aggregate.input, self.tables).not_null, self.numbers)
         possible = {Method.RECOMPUTE}
         if tallies is not None:
             possible |= {Method.COMBINE, Method.LINEAR} if tallies.invertible else {Method.COMBINE}

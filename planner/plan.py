@@ -39,4 +39,4 @@ def plan(
         translated = translate(query, tables)
         unnested = unnest(translated)
         optimised = optimise(unnested, tables, statistics, rules_off)
-        return Planned(translated, unnested, optimised, derive(optimised, methods))
+        return Planned(translated, unnested, optimised, derive(optimised, methods, tables))

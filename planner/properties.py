@@ -30,10 +30,10 @@ from planner.nullability import is_never_null
 
 
 def properties(plan: Plan, tables: Tables) -> Properties:
-    """The keys, dependencies and columns without NULL of an unnested plan."""
+    """The keys, dependencies and columns without NULL of an unnested plan, by these constraints."""
     match plan:
         case Scan(table=table):
-            return _scan(plan, tables[table])
+            return _scan(plan, tables[table]) if table in tables else Properties(column_numbers(plan))
         case Values():
             return _values(plan)
         case Filter(input=child, condition=condition):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hypothesis import strategies as st
@@ -41,18 +41,15 @@ INTEGER: Final = SqlType(INT4)
 FLOAT: Final = SqlType(FLOAT8)
 
 
-def _table(name: str, *columns: tuple[str, SqlType]) -> Table:
-    return Table(
-        TableName("public", name),
-        tuple(Column(each, type_, attribute=place + 1) for place, (each, type_) in enumerate(columns)),
-    )
+def _table(name: str, *columns: Column) -> Table:
+    numbered = tuple(replace(each, attribute=place + 1) for place, each in enumerate(columns))
+    return Table(TableName("public", name), numbered)
 
 
-INTEGERS: Final = _table("r", ("a", INTEGER), ("b", INTEGER))
-FLOATS: Final = _table("t", ("e", INTEGER), ("f", FLOAT))
-TABLES: Final[Tables] = {
-    table.name: table for table in (INTEGERS, _table("s", ("c", INTEGER), ("d", INTEGER)), FLOATS)
-}
+INTEGERS: Final = _table("r", Column("a", INTEGER), Column("b", INTEGER))
+FILLED: Final = _table("s", Column("c", INTEGER), Column("d", INTEGER, nullable=False))
+FLOATS: Final = _table("t", Column("e", INTEGER, nullable=False), Column("f", FLOAT))
+TABLES: Final[Tables] = {table.name: table for table in (INTEGERS, FILLED, FLOATS)}
 
 _FUNCTIONS: Final = (
     ("count", 2147, INT4, INT8),
@@ -226,7 +223,7 @@ def queries(draw: st.DrawFn, most: int = 3) -> LogicalQuery:
 def aggregates(draw: st.DrawFn) -> LogicalQuery:
     """Every aggregate there is of one column, by the other column or over all rows."""
     making = Draw(draw)
-    scan = making.scan(draw(st.sampled_from((INTEGERS, FLOATS))))
+    scan = making.scan(draw(st.sampled_from(tuple(TABLES.values()))))
     key, value = fields(scan)
     calls = [
         AggregateCall(function, name, (refer(value),), False, (), None, 0, SqlType(result))

@@ -28,7 +28,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize("methods", METHODS, ids=lambda methods: methods[0].value)
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(query=queries(), changes=commits())
 def test_the_answer_follows_every_commit(
     methods: tuple[Method, ...], query: LogicalQuery, changes: list[dict[TableName, Changes]]
@@ -36,7 +36,7 @@ def test_the_answer_follows_every_commit(
     follow(query, methods, changes)
 
 
-@settings(max_examples=800)
+@settings(max_examples=250)
 @given(query=queries(), changes=commits(), methods=st.sampled_from(METHODS), data=st.data())
 def test_inputs_advance_apart(
     query: LogicalQuery,
@@ -44,7 +44,7 @@ def test_inputs_advance_apart(
     methods: tuple[Method, ...],
     data: st.DataObject,
 ) -> None:
-    replay = Replay(derive(query, methods))
+    replay = Replay(derive(query, methods, TABLES))
     contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}
     replay.fire_all()
     for commit in changes:
@@ -63,7 +63,7 @@ def test_inputs_advance_apart(
 
 
 @pytest.mark.parametrize("methods", METHODS, ids=lambda methods: methods[0].value)
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(query=aggregates(), changes=commits(most=6))
 def test_a_group_is_followed_until_it_is_gone(
     methods: tuple[Method, ...], query: LogicalQuery, changes: list[dict[TableName, Changes]]
@@ -90,7 +90,7 @@ def apply(contents: dict[TableName, Bag], commit: dict[TableName, Changes]) -> N
 
 def follow(query: LogicalQuery, methods: tuple[Method, ...], changes: list[dict[TableName, Changes]]) -> None:
     """After every commit the answer is the query's by definition."""
-    replay = Replay(derive(query, methods))
+    replay = Replay(derive(query, methods, TABLES))
     contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}
     replay.fire_all()
     assert Counter(dict(replay.answer)) == evaluate(query, contents)

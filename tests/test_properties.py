@@ -57,7 +57,7 @@ def contents(draw: st.DrawFn) -> dict[TableName, Bag]:
     return found
 
 
-@settings(max_examples=1500)
+@settings(max_examples=500)
 @given(plan=plans(CONSTRAINED), tables=contents())
 def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None:
     for node in nodes(plan):

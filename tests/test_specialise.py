@@ -21,12 +21,12 @@ from planner.weighted_tree import within
 from tests.randomplans import TABLES, call, columns_of, commits, queries
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(query=queries(), changes=commits(), methods=st.sampled_from((METHODS, METHODS[1:], METHODS[2:])))
 def test_a_specialised_firing_writes_the_same(
     query: LogicalQuery, changes: list[dict[TableName, Changes]], methods: tuple[Method, ...]
 ) -> None:
-    plan = derive(query, methods)
+    plan = derive(query, methods, TABLES)
     general, special = Replay(plan), Replay(plan)
     for commit in [{}, *changes, {}]:
         general.commit(commit)
