@@ -254,6 +254,13 @@ def test_every_storage_has_an_arrow_type(storage: Storage) -> None:
 
 
 def test_bounds_are_told_of_what_has_an_order() -> None:
-    storages = (Plain.FLOAT32, Plain.FLOAT64, ListOf(Plain.INT16), Plain.INTERVAL, Plain.DATE, Decimal(5, 1))
+    storages: tuple[Storage, ...] = (
+        Plain.FLOAT32,
+        Plain.FLOAT64,
+        ListOf(Plain.INT16),
+        Plain.INTERVAL,
+        Plain.DATE,
+        Decimal(5, 1),
+    )
     schema = pa.schema({f"c{number}": arrow_type(storage) for number, storage in enumerate(storages)})
     assert columns_with_bounds(schema) == ["c4", "c5"]
