@@ -107,7 +107,10 @@ def _shape(plan: Plan) -> None:
             assert condition.type.oid == BOOL
             assert kind not in (JoinKind.RIGHT, JoinKind.FULL)
         case Aggregate(input=child, keys=keys):
-            assert set(keys) <= set(fields(child)), "a key that is no column of the input"
+            columns = {(each.column, each.type) for each in fields(child)}  # a name is only shown
+            assert {(each.column, each.type) for each in keys} <= columns, (
+                "a key that is no column of the input"
+            )
         case Union(inputs=inputs, fields=these):
             for each in inputs:
                 oids = [column.type.oid for column in fields(each)]
