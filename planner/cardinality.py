@@ -64,9 +64,9 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
         case Aggregate(input=child, keys=keys, columns=aggregated):
             below = estimate(child, statistics)
             groups = _groups(below, (each.column for each in keys)) if keys else 1.0
-            columns = {each.column: _capped(below.columns[each.column], groups) for each in keys}
+            of_keys = {each.column: _capped(below.columns[each.column], groups) for each in keys}
             return Estimate(
-                groups, columns | {each.field.column: ColumnStatistics(groups) for each in aggregated}
+                groups, of_keys | {each.field.column: ColumnStatistics(groups) for each in aggregated}
             )
         case Distinct(input=child):
             below = estimate(child, statistics)

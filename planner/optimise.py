@@ -11,6 +11,8 @@ from catalog.schema import Tables
 from planner.check import check_unnested
 from planner.columns import Numbers, numbers_after
 from planner.logical import LogicalQuery, Plan, fields
+from planner.rules.eliminate_distinct import eliminate_distinct
+from planner.rules.eliminate_joins import eliminate_joins
 from planner.rules.factor_disjunctions import factor_disjunctions
 from planner.rules.infer_equalities import infer_equalities
 from planner.rules.merge_filters import merge_filters
@@ -61,6 +63,8 @@ def stages(tables: Tables, statistics: Statistics, numbers: Numbers) -> tuple[St
         Stage(
             "keys",
             (
+                ("eliminate_distinct", eliminate_distinct(tables)),
+                ("eliminate_joins", eliminate_joins(tables)),
                 *clean,
             ),
         ),
