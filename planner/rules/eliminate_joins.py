@@ -16,7 +16,7 @@ from planner.tree import expressions, with_children
 def eliminate_joins(tables: Tables) -> Callable[[Plan], Plan]:
     """π_L(L ⟕ R) = π_L(L) where the condition sets a key of R equal to columns of L.
 
-    Then no row of L has two partners, and one without a partner is kept. Not so for an inner join along a foreign
+    Then no row of L has two partners, and one without is kept. Not so for an inner join along a foreign
     key: a child without its parent is possible where triggers are off (session_replication_role).
     """
 
