@@ -11,62 +11,58 @@ from typing import assert_never
 from dialect.scalar import Constant, Scalar
 from planner.columns import refer, references
 from planner.delta import Moments, Steps, keep
+from planner.delta_keys import Fresh, chosen
 from planner.logical import Computed, Field, Join, JoinKind
-from planner.weighted import Compute, Consolidate, Matched, Negate, Pairs, Sum, Weighted, fields
+from planner.weighted import Compute, Consolidate, Guard, Matched, Negate, Pairs, Rows, Sum, Weighted, fields
 
 
-def join_change(join: Join, left: Moments, right: Moments, steps: Steps) -> Weighted:
+def join_change(join: Join, left: Moments, right: Moments, fresh: Fresh, steps: Steps) -> Weighted:
     """The change of a join."""
     condition = join.condition
     columns = fields(left.change) + fields(right.change)
     match join.kind:
         case JoinKind.INNER:
-            return _pairs(left.change, right.before, left.after, right.change, condition)
+            return _inner(left, right, condition, fresh)
         case JoinKind.SEMI | JoinKind.ANTI:
-            return _partnership(left, right, condition, steps).rows(join.kind is JoinKind.ANTI)
+            return _partnership(left, right, condition, fresh.right, steps).rows(join.kind is JoinKind.ANTI)
         case JoinKind.LEFT:
-            return _outer(left, right, condition, steps)
+            return _outer(left, right, condition, fresh.right, steps)
         case JoinKind.RIGHT:
-            return keep(_outer(right, left, condition, steps), columns)
+            return keep(_outer(right, left, condition, fresh.left, steps), columns)
         case JoinKind.FULL:
-            unmatched = _partnership(right, left, condition, steps).rows(negated=True)
-            return Sum((_outer(left, right, condition, steps), _padded(unmatched, columns)), columns)
+            unmatched = _partnership(right, left, condition, fresh.left, steps).rows(negated=True)
+            outer = _outer(left, right, condition, fresh.right, steps)
+            return Sum((outer, _padded(unmatched, columns)), columns)
         case _:
             assert_never(join.kind)
 
 
-def _pairs(
-    left_change: Weighted, right_before: Weighted, left_after: Weighted, right_change: Weighted, on: Scalar
-) -> Weighted:
+def _inner(left: Moments, right: Moments, condition: Scalar, fresh: Fresh) -> Weighted:
     """d(L x R) = dL x R0 + L1 x dR, as (L0 + dL) x (R0 + dR) = L0 x R0 + dL x R0 + (L0 + dL) x dR."""
-    first, second = Pairs(left_change, right_before, on), Pairs(left_after, right_change, on)
-    return Sum((first, second), fields(first))
+    first = Pairs(left.change, right.before, condition)
+    second = Pairs(left.after, right.change, condition)
+    both_new = Pairs(left.change, right.change, condition)
+    columns = fields(first)
+    return Sum((chosen(fresh.left, Rows((), columns), first), chosen(fresh.right, both_new, second)), columns)
 
 
-def _outer(left: Moments, right: Moments, condition: Scalar, steps: Steps) -> Weighted:
+def _outer(left: Moments, right: Moments, condition: Scalar, fresh: Guard | None, steps: Steps) -> Weighted:
     """L ->< R = L x R + padded(L |> R).
 
-    Of L1 only the affected rows have a pair with dR, and of R0 only their partners one with dL.
+    d(L x R) as above: of L1 only the affected rows meet dR, of R0 only the partners found meet dL.
     """
-    found = _partnership(left, right, condition, steps)
-    pairs = _pairs(left.change, found.partners, found.affected, right.change, condition)
-    columns = fields(pairs)
-    return Sum((pairs, _padded(found.rows(negated=True), columns)), columns)
+    found = _partnership(left, right, condition, fresh, steps)
+    first = Pairs(left.change, found.partners, condition)
+    second = Pairs(found.affected, right.change, condition)
+    columns = fields(first)
+    return Sum((first, second, _padded(found.rows(negated=True), columns)), columns)
 
 
 def _padded(rows: Weighted, columns: tuple[Field, ...]) -> Weighted:
     """The rows with NULL in those columns that they have not."""
     present = {each.column for each in fields(rows)}
-    return Compute(
-        rows,
-        tuple(
-            Computed(
-                each,
-                refer(each) if each.column in present else Constant(None, each.type),
-            )
-            for each in columns
-        ),
-    )
+    values = (refer(each) if each.column in present else Constant(None, each.type) for each in columns)
+    return Compute(rows, tuple(map(Computed, columns, values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +94,19 @@ class _Partnership:
         )
 
 
-def _partnership(left: Moments, right: Moments, condition: Scalar, steps: Steps) -> _Partnership:
+def _partnership(
+    left: Moments, right: Moments, condition: Scalar, fresh: Guard | None, steps: Steps
+) -> _Partnership:
     """The states are looked at once each, and only where a row of the changes meets the condition.
 
     Whether a row is present is the sum of its weights, so the partners are consolidated; R0 and R1 are bags,
     so the sums are never negative. By only the columns that the condition reads: fewer rows, same truth. Of
     dR the rows without a left row are there too; they are nobody's partners.
     """
-    affected = steps.add(
-        "left rows whose partners change", Matched(left.after, right.change, condition, negated=False)
+    new, old_and_new = (
+        Matched(each, right.change, condition, negated=False) for each in (left.change, left.after)
     )
+    affected = steps.add("rows whose partners change", chosen(fresh, new, old_and_new))
     concerned = Sum((left.change, affected), fields(affected))
     partners = steps.add("their partners before", Matched(right.before, concerned, condition, negated=False))
     looked_at = tuple(each for each in fields(partners) if each.column in references(condition))

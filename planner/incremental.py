@@ -11,6 +11,7 @@ from planner.columns import Numbers, column_numbers, numbers_after, refer, refer
 from planner.delta import Moments, Steps, consolidate, keep, linear, read
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
 from planner.delta_join import join_change
+from planner.delta_keys import fresh
 from planner.delta_method import METHODS, Method
 from planner.delta_tallies import Tallying, tallying
 from planner.logical import (
@@ -105,7 +106,9 @@ class _Derivation:
                 )
             case Join(left=left, right=right):
                 of_left, of_right = _needed_below(plan, needed)
-                return join_change(plan, self.moments(left, of_left), self.moments(right, of_right), steps)
+                sides = self.moments(left, of_left), self.moments(right, of_right)
+                guards = fresh(plan.condition, *sides, self.buffers, self.tables)
+                return join_change(plan, *sides, guards, steps)
             case _:
                 return self.moments(plan, needed).change
 

@@ -1,0 +1,124 @@
+"""New parents are not looked for among old children, and only where none can be there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import Column, ForeignKey, Table, TableName, Tables
+from catalog.types import BOOLEAN
+from executors.reference import evaluate
+from executors.reference_firing import Changes
+from executors.reference_replay import Replay
+from executors.reference_values import Bag
+from planner.columns import Numbers, refer
+from planner.incremental import derive
+from planner.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
+from planner.specialise import Facts, specialise
+from planner.weighted import Guard, Moment, Read
+from planner.weighted_tree import within
+from tests.randomplans import INTEGER, call, columns_of
+
+PARENT: Final = Table(
+    TableName("public", "parent"),
+    (Column("key", INTEGER, nullable=False, attribute=1), Column("x", INTEGER, attribute=2)),
+    keys=(("key",),),
+)
+CHILD: Final = Table(
+    TableName("public", "child"),
+    (Column("parent", INTEGER, attribute=1), Column("y", INTEGER, attribute=2)),
+    foreign_keys=(ForeignKey(("parent",), PARENT.name, ("key",)),),
+)
+TABLES: Final[Tables] = {each.name: each for each in (PARENT, CHILD)}
+
+
+def joined(kind: JoinKind, *, parent_first: bool) -> LogicalQuery:
+    """Parent and child along the key."""
+    numbers = Numbers()
+    parent, child = (Scan(each.name, each.name.name, columns_of(each, numbers)) for each in (PARENT, CHILD))
+    equal = call(65, "=", BOOLEAN, refer(fields(parent)[0]), refer(fields(child)[0]))
+    plan = Join(kind, parent, child, equal) if parent_first else Join(kind, child, parent, equal)
+    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[dict[TableName, Bag]]:
+    """The tables after each commit: keys are unique and every child has its parent; many only grow."""
+    history: list[dict[TableName, Bag]] = []
+    parents: dict[int, int] = {}
+    children: Bag = Counter()
+    for _ in range(draw(st.integers(1, 5))):
+        grows = draw(st.booleans())
+        others = draw(st.dictionaries(st.integers(0, 3), st.integers(0, 1)))
+        parents = others | parents if grows else others
+        refers = st.sampled_from([None, *sorted(parents)])
+        more = draw(st.lists(st.tuples(refers, st.integers(0, 1)), max_size=4))
+        old = children.elements() if grows or draw(st.booleans()) else ()
+        children = Counter(row for row in (*old, *more) if row[0] is None or row[0] in parents)
+        history.append({PARENT.name: Counter(parents.items()), CHILD.name: children})
+    return history
+
+
+def difference(old: Bag, new: Bag) -> Changes:
+    """What makes the new rows of the old."""
+    return [(row, 1) for row in (new - old).elements()] + [(row, -1) for row in (old - new).elements()]
+
+
+@pytest.mark.parametrize("kind", JoinKind, ids=lambda kind: kind.value)
+@pytest.mark.parametrize("parent_first", [True, False])
+@settings(max_examples=60)
+@given(history=histories(), data=st.data())
+def test_the_answer_is_the_join(
+    kind: JoinKind, parent_first: bool, history: list[dict[TableName, Bag]], data: st.DataObject
+) -> None:
+    query = joined(kind, parent_first=parent_first)
+    replay = Replay(derive(query, tables=TABLES))
+    tables: dict[TableName, Bag] = {name: Counter() for name in TABLES}
+    [subplan] = replay.plan.subplans
+    for state in history:
+        replay.commit({name: difference(tables[name], state[name]) for name in TABLES})
+        tables = state
+        for _ in range(data.draw(st.integers(0, 2))):
+            read = {each: replay.read[subplan.writes, each] for each in subplan.reads}
+            ends = {each: len(replay.logs[each].batches) for each in subplan.reads}
+            replay.fire(subplan, {each: data.draw(st.integers(read[each], ends[each])) for each in read})
+    replay.fire_all()
+    assert Counter(dict(replay.answer)) == evaluate(query, tables)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parent_first"),
+    [
+        (JoinKind.INNER, True),
+        (JoinKind.INNER, False),
+        (JoinKind.LEFT, False),
+        (JoinKind.RIGHT, True),
+        (JoinKind.SEMI, False),
+        (JoinKind.ANTI, False),
+    ],
+)
+def test_new_parents_are_not_looked_for(kind: JoinKind, parent_first: bool) -> None:
+    plan = derive(joined(kind, parent_first=parent_first), tables=TABLES)
+    parent, child = (0, 1) if parent_first else (1, 0)
+    asked: list[Guard] = []
+
+    def holds(guard: Guard) -> bool:
+        asked.append(guard)
+        return True
+
+    steps = specialise(plan.subplans[-1], Facts(holds)).steps
+    reads = {each for step in steps for each in within(step.outcome) if isinstance(each, Read)}
+    assert asked == [Guard((parent,), ((parent, child),))]
+    assert {each.moment for each in reads if each.buffer == child} == {Moment.CHANGE}
+
+
+def test_a_key_that_is_not_joined_in_full_proves_nothing() -> None:
+    numbers = Numbers()
+    parent, child = (Scan(each.name, each.name.name, columns_of(each, numbers)) for each in (PARENT, CHILD))
+    other = call(65, "=", BOOLEAN, refer(fields(parent)[1]), refer(fields(child)[0]))
+    query = LogicalQuery(Join(JoinKind.INNER, parent, child, other), (Output("key", 1),))
+    assert derive(query, tables=TABLES) == derive(query)
