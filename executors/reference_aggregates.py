@@ -8,7 +8,7 @@ from catalog.errors import CardinalityViolation
 from executors.reference_aggregate_functions import AGGREGATES
 from executors.reference_functions import NotDefined
 from executors.reference_scalar import Columns, compute, holds
-from executors.reference_values import Row, SortKey, Value, equality_key
+from executors.reference_values import Row, SortKey, Value, equality_key, settled
 from planner.logical import SINGLE, AggregateCall, Order
 
 
@@ -25,7 +25,7 @@ def aggregate(call: AggregateCall, rows: Iterable[Columns]) -> Value:
     if definition is None:
         raise NotDefined(f"aggregate {call.name} ({call.function})")
     _, function = definition
-    return function(arguments)
+    return settled(function(arguments))
 
 
 def sort_key(order: Sequence[Order], row: Columns) -> list[SortKey]:

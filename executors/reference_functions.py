@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -17,7 +16,7 @@ from executors.reference_integers import INTEGERS
 from executors.reference_numerics import NUMERICS
 from executors.reference_output import padded, write
 from executors.reference_text import TEXTS
-from executors.reference_values import NAN, Definitions, Value
+from executors.reference_values import Definitions, Value, settled
 
 
 class NotDefined(NotImplementedError):
@@ -89,8 +88,7 @@ def call(function: int, name: str, arguments: Sequence[Value], types: Sequence[S
         raise NotDefined(f"function {name} ({function})")
     if any(each is None for each in arguments):
         return None
-    result = FUNCTIONS[function][1](*arguments)
-    return NAN if isinstance(result, float) and math.isnan(result) else result
+    return settled(FUNCTIONS[function][1](*arguments))
 
 
 def shortened(value: Value, function: int, type: SqlType) -> Value:

@@ -8,7 +8,7 @@ from typing import TypeAlias, assert_never
 from executors.reference_aggregate_functions import total
 from executors.reference_rows import gathered
 from executors.reference_scalar import Columns, compute
-from executors.reference_values import Row, Value, order_key
+from executors.reference_values import Row, Value, order_key, settled
 from planner.logical import Field
 from planner.weighted import Tallied, Tally
 
@@ -33,7 +33,7 @@ def _tally(column: Tallied, group: Members) -> Value:
         case Tally.COUNT:
             return sum(weight for _, weight in weights)
         case Tally.SUM:
-            return total(weights, column.field.type.oid)
+            return settled(total(weights, column.field.type.oid))
         case Tally.LEAST | Tally.GREATEST:
             present = [value for value, weight in weights if weight > 0]
             choose = min if column.tally is Tally.LEAST else max

@@ -75,6 +75,11 @@ class Interval:
     microseconds: int = 0
 
 
+def settled(value: Value) -> Value:
+    """The value, NaN being the one that all rows have."""
+    return NAN if isinstance(value, float) and math.isnan(value) else value
+
+
 def order_key(value: Value) -> Any:
     """What is equal, and orders, as PostgreSQL has it among the values of a type, NULL aside.
 
