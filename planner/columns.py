@@ -63,16 +63,26 @@ def references(*scalars: Scalar) -> frozenset[int]:
     return frozenset(each.column for each in found if isinstance(each, Reference))
 
 
-def is_free(scalar: Scalar, plan: Plan) -> bool:
-    """Whether the expression over the plan's rows needs a column from around it."""
-    return not references(scalar) <= column_numbers(plan)
-
-
 def free_columns(plan: Plan) -> frozenset[int]:
     """The columns that the plan needs and does not have: those of the queries around it."""
-    inputs = children(plan)
-    needed = references(*expressions(plan)).union(*map(free_columns, inputs))
-    return needed.difference(*map(column_numbers, inputs)) if needed else needed
+    return FreeColumns().of(plan)
+
+
+class FreeColumns:
+    """Free columns of a plan and of all its parts, each looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Plan, frozenset[int]]] = {}  # by identity: hashing a plan walks over it
+
+    def of(self, plan: Plan) -> frozenset[int]:
+        """The columns that the plan needs and does not have."""
+        known = self._known.get(id(plan))
+        if known is None:
+            inputs = children(plan)
+            needed = references(*expressions(plan)).union(*map(self.of, inputs))
+            free = needed.difference(*map(column_numbers, inputs)) if needed else needed
+            known = self._known[id(plan)] = plan, free
+        return known[1]
 
 
 def substitute(scalar: Scalar, replacements: Mapping[int, Scalar]) -> Scalar:

@@ -7,11 +7,12 @@ outer column is left there; what is spread over D has a row (d, r) for each d of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from dialect.scalar import Coalesce, Scalar
 from planner.columns import (
+    FreeColumns,
     Numbers,
     column_numbers,
     free_columns,
@@ -102,6 +103,7 @@ class _Domain:
     source: Plan
     outer: tuple[Field, ...]
     numbers: Numbers
+    free: FreeColumns = field(default_factory=FreeColumns)
 
     def agree(self, spread: Spread, condition: Scalar) -> Scalar:
         """The condition for a row of the left side and one that was computed for it."""
@@ -143,7 +145,7 @@ class _Domain:
 
     def is_needed(self, plan: Plan) -> bool:
         """Whether the plan depends on the outer columns."""
-        return not free_columns(plan).isdisjoint(each.column for each in self.outer)
+        return not self.free.of(plan).isdisjoint(each.column for each in self.outer)
 
     def _join(self, join: Join) -> Spread:
         """One side is enough where the other is independent, unless unmatched rows of that one are kept."""
@@ -164,8 +166,8 @@ class _Domain:
         """The values of d from the side that is there."""
         merged = {each.column: self.numbers.field(each.name, each.type) for each in self.outer}
         computed = tuple(
-            Computed(field, Coalesce((refer(left.columns[outer]), refer(right.columns[outer])), field.type))
-            for outer, field in merged.items()
+            Computed(made, Coalesce((refer(left.columns[outer]), refer(right.columns[outer])), made.type))
+            for outer, made in merged.items()
         )
         return Spread(Project(both, passing(fields(both)) + computed), merged)
 
@@ -205,8 +207,8 @@ def _narrow(spread: Spread, plan: Plan) -> Plan:
 def _agree(left: Mapping[int, Field], right: Mapping[int, Field], condition: Scalar) -> Scalar:
     """The condition, for rows of one d."""
     conditions = [condition]
-    for outer, field in left.items():
-        same = not_distinct(refer(field), refer(right[outer]))
+    for outer, own in left.items():
+        same = not_distinct(refer(own), refer(right[outer]))
         if same is None:
             raise Refused.NO_EQUALITY.error
         conditions.append(same)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dialect.scalar import Call, Reference, Scalar
 from planner.columns import (
+    FreeColumns,
     Numbers,
     column_numbers,
-    free_columns,
-    is_free,
     keep,
     passing,
     refer,
@@ -60,126 +59,141 @@ def pull(plan: Plan, outer: frozenset[int], numbers: Numbers, *, as_set: bool) -
 
     With `as_set` it only matters whether a row is there, not how often.
     """
-    if not free_columns(plan) & outer:
-        return Pulled(plan)
-    match plan:
-        case Filter(input=child, condition=condition):
-            return _from_filter(pull(child, outer, numbers, as_set=as_set), child, condition)
-        case Project(input=child):
-            return _from_project(pull(child, outer, numbers, as_set=as_set), plan, outer)
-        case Join():
-            return _from_join(plan, outer, numbers, as_set=as_set)
-        case Distinct(input=child) if as_set:
-            return pull(child, outer, numbers, as_set=True)
-        case Distinct(input=child):
-            keys = pull_keys(child, outer, numbers)
-            return None if keys is None else Pulled(Distinct(_narrow(keys, child)), keys.conditions)
-        case Aggregate(keys=(_, *_)):
-            return _from_groups(plan, outer, numbers)
-    return None
+    return _Pull(outer, numbers).pull(plan, as_set)
 
 
 def pull_keys(plan: Plan, outer: frozenset[int], numbers: Numbers) -> PulledKeys | None:
     """As `pull`, if equalities are all that is pulled."""
-    pulled = pull(plan, outer, numbers, as_set=False)
-    if pulled is None:
+    return _Pull(outer, numbers).keys(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pull:
+    outer: frozenset[int]
+    numbers: Numbers
+    free: FreeColumns = field(default_factory=FreeColumns)
+
+    def pull(self, plan: Plan, as_set: bool) -> Pulled | None:
+        if not self.is_needed(plan):
+            return Pulled(plan)
+        match plan:
+            case Filter(input=child, condition=condition):
+                return _from_filter(self.pull(child, as_set), child, condition)
+            case Project(input=child) if not self.is_read(plan):
+                return _from_project(self.pull(child, as_set), plan)
+            case Join():
+                return self._from_join(plan, as_set)
+            case Distinct(input=child) if as_set:
+                return self.pull(child, as_set)
+            case Distinct(input=child):
+                keys = self.keys(child)
+                return None if keys is None else Pulled(Distinct(_narrow(keys, child)), keys.conditions)
+            case Aggregate(keys=(_, *_)) if not self.is_read(plan):
+                return self._from_groups(plan)
         return None
-    own = column_numbers(pulled.plan)
-    known = {each.column: each for each in fields(pulled.plan)}
-    computed: list[Computed] = []
-    conditions: list[Scalar] = []
-    exposed: dict[int, Field] = {}
-    for condition in pulled.conditions:
-        if not references(condition) & own:
-            conditions.append(condition)
-            continue
-        sides = _key_and_value(condition, own)
-        if sides is None:
+
+    def is_needed(self, plan: Plan) -> bool:
+        """Whether the plan depends on the outer columns."""
+        return not self.outer.isdisjoint(self.free.of(plan))
+
+    def is_read(self, plan: Plan) -> bool:
+        """Whether the node's own expressions do."""
+        return not self.outer.isdisjoint(references(*expressions(plan)))
+
+    def keys(self, plan: Plan) -> PulledKeys | None:
+        """The plan with the inner side of each equality among its columns."""
+        pulled = self.pull(plan, as_set=False)
+        if pulled is None:
             return None
-        key, number = sides
-        if isinstance(key, Reference):
-            field = known[key.column]
-        else:
-            field = numbers.field("key", key.type)
-            computed.append(Computed(field, key))
-        exposed[field.column] = field
-        conditions.append(_with_side(condition, number, refer(field)))
-    below = pulled.plan
-    if computed:
-        below = Project(below, (*passing(fields(below)), *computed))
-    return PulledKeys(below, tuple(conditions), tuple(exposed.values()))
+        own = {each.column: each for each in fields(pulled.plan)}
+        computed: list[Computed] = []
+        exposed: list[Field] = []
+        conditions: list[Scalar] = []
+        for condition in pulled.conditions:
+            if not references(condition).isdisjoint(own):
+                key = _key(condition, frozenset(own))
+                if key is None:
+                    return None
+                if not isinstance(key, Reference):
+                    computed.append(Computed(self.numbers.field("key", key.type), key))
+                exposed.append(own[key.column] if isinstance(key, Reference) else computed[-1].field)
+                condition = _with_key(condition, key, exposed[-1])
+            conditions.append(condition)
+        below = Project(pulled.plan, (*passing(own.values()), *computed)) if computed else pulled.plan
+        return PulledKeys(below, tuple(conditions), tuple(dict.fromkeys(exposed)))
 
+    def _from_join(self, join: Join, as_set: bool) -> Pulled | None:
+        """From both sides of an inner join, from the kept side of others.
 
-def _key_and_value(condition: Scalar, own: frozenset[int]) -> tuple[Scalar, int] | None:
-    """The side of an equality that is all the plan's, with its number, where the other side is all outer."""
-    if not isinstance(condition, Call) or not is_equality(condition):
-        return None
-    for number, (key, value) in enumerate((condition.arguments, condition.arguments[::-1])):
-        read = references(key)
-        if read and read <= own and not references(value) & own:
-            return key, number
-    return None
+        As a set, a semi-join is as good as an inner join.
+        """
+        left_only = not self.is_needed(join.right) and not self.is_read(join)
+        if join.kind is JoinKind.INNER or (join.kind is JoinKind.SEMI and as_set and not left_only):
+            return self._from_pairs(join, as_set)
+        if not left_only or join.kind not in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI):
+            return None
+        left = self.pull(join.left, as_set)
+        return None if left is None else Pulled(replace(join, left=left.plan), left.conditions)
 
+    def _from_pairs(self, join: Join, as_set: bool) -> Pulled | None:
+        left, right = self.pull(join.left, as_set), self.pull(join.right, as_set)
+        if left is None or right is None:
+            return None
+        staying, rising = _parts(join.condition, column_numbers(join.left) | column_numbers(join.right))
+        pairs = Join(JoinKind.INNER, left.plan, right.plan, conjunction(staying))
+        return Pulled(pairs, left.conditions + right.conditions + rising)
 
-def _with_side(condition: Scalar, number: int, key: Scalar) -> Scalar:
-    assert isinstance(condition, Call)
-    left, right = condition.arguments
-    return replace(condition, arguments=(key, right) if number == 0 else (left, key))
+    def _from_groups(self, aggregate: Aggregate) -> Pulled | None:
+        """Groups of the keys and of what the conditions fix: each of the old groups is one of the new."""
+        below = self.keys(aggregate.input)
+        if below is None:
+            return None
+        keys = {each.column: each for each in (*aggregate.keys, *below.exposed)}
+        return Pulled(Aggregate(below.plan, tuple(keys.values()), aggregate.columns), below.conditions)
 
 
 def _from_filter(below: Pulled | None, child: Plan, condition: Scalar) -> Pulled | None:
     if below is None:
         return None
-    parts = conjuncts(condition)
-    staying = tuple(each for each in parts if not is_free(each, child))
-    rising = tuple(each for each in parts if is_free(each, child))
+    staying, rising = _parts(condition, column_numbers(child))
     plan = Filter(below.plan, conjunction(staying)) if staying else below.plan
     return Pulled(plan, below.conditions + rising)
 
 
-def _from_project(below: Pulled | None, project: Project, outer: frozenset[int]) -> Pulled | None:
-    if below is None or references(*expressions(project)) & outer:
+def _from_project(below: Pulled | None, project: Project) -> Pulled | None:
+    if below is None:
         return None
-    wanted = references(*below.conditions) - {each.field.column for each in project.columns}
+    wanted = references(*below.conditions) - column_numbers(project)
     more = passing(each for each in fields(below.plan) if each.column in wanted)
     return Pulled(Project(below.plan, project.columns + more), below.conditions)
 
 
-def _from_join(join: Join, outer: frozenset[int], numbers: Numbers, *, as_set: bool) -> Pulled | None:
-    """From both sides of an inner join, from the kept side of others.
+def _parts(condition: Scalar, own: frozenset[int]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    """What can be said of these columns alone, and what needs others from around."""
+    parts = conjuncts(condition)
+    staying = tuple(each for each in parts if references(each) <= own)
+    return staying, tuple(each for each in parts if each not in staying)
 
-    As a set, a semi-join is as good as an inner join.
-    """
-    right_is_free = bool(free_columns(join.right) & outer or references(join.condition) & outer)
-    if join.kind is JoinKind.INNER or (join.kind is JoinKind.SEMI and as_set and right_is_free):
-        return _from_pairs(join, outer, numbers, as_set=as_set)
-    if right_is_free or join.kind not in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI):
+
+def _key(condition: Scalar, own: frozenset[int]) -> Scalar | None:
+    """The side of an equality that reads these columns, where the other side reads none of them."""
+    if not isinstance(condition, Call) or not is_equality(condition):
         return None
-    left = pull(join.left, outer, numbers, as_set=as_set)
-    return None if left is None else Pulled(replace(join, left=left.plan), left.conditions)
+    left, right = condition.arguments
+    for key, value in ((left, right), (right, left)):
+        if references(key) <= own and references(value).isdisjoint(own):
+            return key
+    return None
 
 
-def _from_pairs(join: Join, outer: frozenset[int], numbers: Numbers, *, as_set: bool) -> Pulled | None:
-    left, right = (pull(each, outer, numbers, as_set=as_set) for each in (join.left, join.right))
-    if left is None or right is None:
-        return None
-    pairs = Join(JoinKind.INNER, left.plan, right.plan, conjunction(()))
-    staying = tuple(each for each in conjuncts(join.condition) if not is_free(each, pairs))
-    rising = tuple(each for each in conjuncts(join.condition) if is_free(each, pairs))
-    plan = replace(pairs, condition=conjunction(staying))
-    return Pulled(plan, left.conditions + right.conditions + rising)
-
-
-def _from_groups(aggregate: Aggregate, outer: frozenset[int], numbers: Numbers) -> Pulled | None:
-    """Groups of the keys and of what the conditions fix: each of the old groups is one of the new."""
-    keys = pull_keys(aggregate.input, outer, numbers)
-    if keys is None or references(*expressions(aggregate)) & outer:
-        return None
-    more = tuple(each for each in keys.exposed if each not in aggregate.keys)
-    return Pulled(Aggregate(keys.plan, aggregate.keys + more, aggregate.columns), keys.conditions)
+def _with_key(condition: Scalar, key: Scalar, column: Field) -> Scalar:
+    assert isinstance(condition, Call)
+    return replace(
+        condition,
+        arguments=tuple(refer(column) if each is key else each for each in condition.arguments),
+    )
 
 
 def _narrow(keys: PulledKeys, child: Plan) -> Plan:
     """The child's columns and those exposed, nothing else."""
-    wanted = dict.fromkeys((*fields(child), *keys.exposed))
-    return keep(keys.plan, tuple(wanted))
+    return keep(keys.plan, tuple(dict.fromkeys((*fields(child), *keys.exposed))))
