@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Final, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from catalog.errors import ValueNotStorable
+from catalog.errors import FeatureNotSupported, ValueNotStorable
 from catalog.storage import Decimal, ListOf, Plain, StoredColumn
 from catalog.types import BPCHAR
+from dialect.interval_text import read_interval
 from sources.arrow import INTERVAL, arrow_type
-from sources.moments import MICROSECONDS_A_SECOND
 from sources.nulls import spread
 from sources.octets import Values
 from sources.strings import strings
@@ -30,12 +30,6 @@ SETTINGS: Final[Mapping[str, str]] = {
     "extra_float_digits": "1",
 }
 
-CLOCK = r"(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d)(?:\.(?P<fraction>\d{1,6}))?"
-TIME = f"^{CLOCK}$"
-INTERVAL_TEXT = (
-    r"^(?:(?P<years>[-+]?\d+) years? ?)?(?:(?P<months>[-+]?\d+) mons? ?)?(?:(?P<days>[-+]?\d+) days? ?)?"
-    rf"(?:(?P<sign>[-+]?){CLOCK})?$"
-)
 ZEROS_BEHIND = r"(\.\d*?)0+$"
 
 
@@ -44,7 +38,7 @@ def decode_text(column: StoredColumn, values: Values) -> pa.Array:
     texts = strings(column.name, values)
     try:
         return _decode(column, texts)
-    except ValueError:  # Arrow's errors are of this class as well
+    except (ValueError, OverflowError, FeatureNotSupported):  # Arrow's errors are ValueErrors
         raise ValueNotStorable(column.name, "Its text form is none that can be read.") from None
 
 
@@ -69,7 +63,7 @@ def _plain(column: StoredColumn, storage: Plain, texts: pa.Array) -> pa.Array:
         case Plain.BYTES:
             return pa.array([bytes.fromhex(text[2:]) for text in texts.to_pylist()], pa.binary())
         case Plain.TIME:
-            return pa.array(_clock(_matched(texts, TIME)))
+            return pa.array([read_interval(text).microseconds for text in texts.to_pylist()], pa.int64())
         case Plain.INTERVAL:
             return _intervals(texts)
         case (
@@ -103,38 +97,9 @@ def _booleans(texts: pa.Array) -> pa.Array:
     return found.cast(pa.bool_())
 
 
-def _matched(texts: pa.Array, pattern: str) -> dict[str, pa.Array]:
-    """What each group of the pattern matched in each text, empty where it matched nothing."""
-    found = pc.extract_regex(texts, pattern)
-    if found.null_count:
-        raise ValueError("a text does not match")
-    return dict(zip((field.name for field in found.type), found.flatten(), strict=True))
-
-
-def _integers(digits: pa.Array) -> NDArray[np.int64]:
-    """These numbers, with a sign or without, 0 for an empty text."""
-    plain = pc.utf8_ltrim(digits, "+")
-    numbers: NDArray[np.int64] = pc.if_else(pc.equal(plain, ""), "0", plain).cast(pa.int64()).to_numpy()
-    return numbers
-
-
-def _clock(parts: Mapping[str, pa.Array]) -> NDArray[np.int64]:
-    """Microseconds of hours, minutes, seconds and their fraction."""
-    minutes = _integers(parts["hours"]) * 60 + _integers(parts["minutes"])
-    seconds = minutes * 60 + _integers(parts["seconds"])
-    return seconds * MICROSECONDS_A_SECOND + _integers(pc.utf8_rpad(parts["fraction"], 6, "0"))
-
-
 def _intervals(texts: pa.Array) -> pa.Array:
-    parts = _matched(texts, INTERVAL_TEXT)
-    sign = np.where(pc.equal(parts["sign"], "-").to_numpy(zero_copy_only=False), -1, 1)
-    months = _integers(parts["years"]) * 12 + _integers(parts["months"])
-    columns = [
-        pa.array(months).cast(pa.int32()),
-        pa.array(_integers(parts["days"])).cast(pa.int32()),
-        pa.array(sign * _clock(parts)),
-    ]
-    return pa.StructArray.from_arrays(columns, fields=list(INTERVAL))
+    found = [asdict(read_interval(text)) for text in texts.to_pylist()]
+    return pa.array(found, INTERVAL)
 
 
 def _lists(column: StoredColumn, texts: pa.Array) -> pa.Array:
@@ -144,5 +109,5 @@ def _lists(column: StoredColumn, texts: pa.Array) -> pa.Array:
     array = pa.array([], arrow_type(column.element.storage))
     if present:
         array = _decode(column.element, pa.array(present, pa.string()))
-    present_at = np.array([element is not None for element in elements], np.bool_)
-    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), spread(array, present_at))
+    there = np.array([element is not None for element in elements], np.bool_)
+    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), spread(array, there))
