@@ -13,6 +13,7 @@ from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
 from catalog.storage import ListOf, Plain, Storage, storage_of
 from catalog.types import C_COLLATIONS, NO_COLLATION, SqlType
+from dialect.array_elements import element_of, with_element, written_elements
 from dialect.scalar import (
     And,
     Array,
@@ -36,7 +37,6 @@ from dialect.scalar import (
     Scalar,
     Truth,
 )
-from dialect.spark_arrays import element_of, with_element, written_elements
 from dialect.spark_casts import cast_to
 from dialect.spark_comparisons import COLLATED, EQUALITIES, compared
 from dialect.spark_constants import constant

@@ -12,8 +12,8 @@ from typing import Final
 from catalog.storage import MAX_DIGITS, Decimal, ListOf, Plain, Storage
 from catalog.types import BPCHAR, UUID, SqlType
 from dialect.array_text import elements_of
-from dialect.interval_text import Interval, read_interval
-from dialect.spark_rendered import Rendered, cast, text_literal, unsupported
+from dialect.interval_text import read_interval
+from dialect.spark_rendered import Rendered, cast, interval, text_literal, unsupported
 
 _TRUE: Final = ("true", "yes", "on", "1")
 _FALSE: Final = ("false", "no", "off", "0")
@@ -57,12 +57,6 @@ def numeric(text: str) -> Rendered:
     point = f".{padded[-scale:]}" if scale else ""
     written = f"{'-' if sign else ''}{padded[: len(padded) - scale]}{point}"
     return cast(f"'{written}'", Decimal(precision, scale))
-
-
-def interval(value: Interval) -> str:
-    """An interval as the structure it is stored as."""
-    parts = (f"CAST({value.months} AS INT)", f"CAST({value.days} AS INT)", f"{value.microseconds}L")
-    return "named_struct('months', {}, 'days', {}, 'microseconds', {})".format(*parts)
 
 
 def _array(text: str, type_: SqlType, storage: ListOf) -> Rendered:
@@ -138,6 +132,11 @@ def _time(text: str) -> str:
     return f"{whole * 1_000_000 + int((fraction or '').ljust(6, '0'))}L"
 
 
+def _interval(text: str) -> str:
+    value = read_interval(text)
+    return interval("TRUE", str(value.months), str(value.days), f"{value.microseconds}L").sql
+
+
 _WRITERS: Final[Mapping[Plain, Callable[[str], str]]] = {
     Plain.BOOLEAN: _boolean,
     Plain.INT16: _integer(Plain.INT16),
@@ -151,5 +150,5 @@ _WRITERS: Final[Mapping[Plain, Callable[[str], str]]] = {
     Plain.TIME: _time,
     Plain.TIMESTAMP: _timestamp,
     Plain.TIMESTAMPTZ: _timestamptz,
-    Plain.INTERVAL: lambda text: interval(read_interval(text)),
+    Plain.INTERVAL: _interval,
 }

@@ -8,7 +8,7 @@ from typing import Final
 from catalog.storage import Decimal, Plain
 from catalog.types import DATE
 from dialect.scalar import Call, Constant, Scalar
-from dialect.spark_rendered import Builder, Rendered, cast, unsupported
+from dialect.spark_rendered import INTERVAL_PARTS, Builder, Rendered, cast, failing, interval, unsupported
 
 _SECONDS: Final = Decimal(18, 6)
 _WHOLE: Final = Decimal(10, 0)
@@ -56,6 +56,17 @@ def _template(template: str, storage: Plain) -> Builder:
     return build
 
 
+def _bounded(template: str) -> Builder:
+    """A date that is one of the years that are stored."""
+
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        moved = template.format(*(each.sql for each in arguments))
+        outside = f"{moved} NOT BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
+        return Rendered(failing(outside, "22008", "date out of range", moved), Plain.DATE)
+
+    return build
+
+
 def _moved(sign: str, *, swapped: bool = False) -> Builder:
     """A date or timestamp and an interval: first its months, then its days, then its time."""
 
@@ -66,7 +77,9 @@ def _moved(sign: str, *, swapped: bool = False) -> Builder:
         seconds = cast(f"({cast(f'{interval}.microseconds', Decimal(20, 0)).sql} * 0.000001BD)", _SECONDS)
         time = f"make_dt_interval(0, 0, 0, {seconds.sql})"
         start = f"CAST({value} AS TIMESTAMP_NTZ)"
-        return Rendered(f"({start} {sign} {months} {sign} {days} {sign} {time})", Plain.TIMESTAMP)
+        moved = f"({start} {sign} {months} {sign} {days} {sign} {time})"
+        outside = f"year({moved}) NOT BETWEEN 1 AND 9999"
+        return Rendered(failing(outside, "22008", "timestamp out of range", moved), Plain.TIMESTAMP)
 
     return build
 
@@ -76,26 +89,21 @@ def _between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     later, earlier = (f"unix_micros(CAST({each.sql} AS TIMESTAMP))" for each in arguments)
     difference, day = f"({later} - {earlier})", "86400000000L"
     days, rest = f"CAST({difference} DIV {day} AS INT)", f"{difference} % {day}"
-    built = f"named_struct('months', 0, 'days', {days}, 'microseconds', {rest})"
-    return Rendered(f"CASE WHEN {difference} IS NOT NULL THEN {built} END", Plain.INTERVAL)
+    return interval(f"{difference} IS NOT NULL", "0", days, rest)
 
 
 def _interval_sum(symbol: str) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         left, right = (each.sql for each in arguments)
-        parts = ", ".join(
-            f"'{part}', {left}.{part} {symbol} {right}.{part}" for part in ("months", "days", "microseconds")
-        )
         known = f"{left} IS NOT NULL AND {right} IS NOT NULL"
-        return Rendered(f"CASE WHEN {known} THEN named_struct({parts}) END", Plain.INTERVAL)
+        return interval(known, *(f"{left}.{part} {symbol} {right}.{part}" for part in INTERVAL_PARTS))
 
     return build
 
 
 def _negated(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     (value,) = (each.sql for each in arguments)
-    parts = ", ".join(f"'{part}', -{value}.{part}" for part in ("months", "days", "microseconds"))
-    return Rendered(f"CASE WHEN {value} IS NOT NULL THEN named_struct({parts}) END", Plain.INTERVAL)
+    return interval(f"{value} IS NOT NULL", *(f"-{value}.{part}" for part in INTERVAL_PARTS))
 
 
 def _field(scalar: Scalar) -> str:
@@ -137,9 +145,9 @@ def _truncate(call: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 DATES: Final[Mapping[int, Builder]] = {
-    1141: _template("date_add({}, {})", Plain.DATE),
-    2550: _template("date_add({1}, {0})", Plain.DATE),
-    1142: _template("date_sub({}, {})", Plain.DATE),
+    1141: _bounded("date_add({}, {})"),
+    2550: _bounded("date_add({1}, {0})"),
+    1142: _bounded("date_sub({}, {})"),
     1140: _template("datediff({}, {})", Plain.INT32),
     **dict.fromkeys((2071, 2032), _moved("+")),
     **dict.fromkeys((2546, 2548), _moved("+", swapped=True)),

@@ -43,7 +43,9 @@ def divided(left: Rendered, right: Rendered) -> Rendered:
     signed = f"CASE WHEN ({left.sql} < 0) = ({right.sql} < 0) THEN {magnitude} ELSE -{magnitude} END"
     # The remainder of zero is zero, and an error if the divisor is zero too.
     zero = f"{left.sql} % {right.sql}"
-    return cast(f"CASE WHEN {left.sql} = 0 THEN {cast(zero, QUOTIENT).sql} ELSE {signed} END", QUOTIENT)
+    unknown = f"{left.sql} IS NULL OR {right.sql} IS NULL"
+    zeros = f"WHEN {left.sql} = 0 THEN {cast(zero, QUOTIENT).sql}"
+    return cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {signed} END", QUOTIENT)
 
 
 def _decimal(value: Rendered) -> Decimal:

@@ -10,7 +10,7 @@ from dialect.scalar import Call
 from dialect.spark_rendered import Builder, Rendered, cast, converted, failing
 
 _INFINITY: Final = "DOUBLE('Infinity')"
-_NAN: Final = "DOUBLE('NaN')"
+_NAN: Final = "'NaN'"
 
 # float8 also of float4 with float8 and the other way round
 _OPERATORS: Final[Mapping[Plain, Mapping[str, tuple[int, ...]]]] = {
@@ -37,7 +37,8 @@ def checked(result: str, inputs: Sequence[str], *, nonzero: Sequence[str] = ()) 
 def _binary(symbol: str, storage: Plain) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         left, right = (converted(each, storage).sql for each in arguments)
-        result = f"({left} {symbol} {right})"
+        # Spark divides floats as doubles, whose quotient rounded is the same.
+        result = cast(f"({left} {symbol} {right})", storage).sql
         match symbol:
             case "*":
                 sql = checked(result, (left, right), nonzero=(f"{left} <> 0", f"{right} <> 0"))
@@ -45,10 +46,11 @@ def _binary(symbol: str, storage: Plain) -> Builder:
                 finite = f"abs({right}) <> {_INFINITY}"
                 quotient = checked(result, (left,), nonzero=(f"{left} <> 0", finite))
                 # What is not a number is not divided: by zero it is no error either.
-                sql = f"CASE WHEN isnan({left}) AND {right} IS NOT NULL THEN {_NAN} ELSE {quotient} END"
+                nan = f"isnan({left}) AND {right} IS NOT NULL THEN {cast(_NAN, storage).sql}"
+                sql = f"CASE WHEN {nan} ELSE {quotient} END"
             case _:
                 sql = checked(result, (left, right))
-        return cast(sql, storage)
+        return Rendered(sql, storage)
 
     return build
 

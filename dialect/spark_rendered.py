@@ -26,6 +26,7 @@ _NAMES: Final = {
     Plain.TIMESTAMPTZ: "TIMESTAMP",
     Plain.INTERVAL: "STRUCT<months: INT, days: INT, microseconds: BIGINT>",
 }
+INTERVAL_PARTS: Final = ("months", "days", "microseconds")
 _WIDER: Final = (Plain.INT16, Plain.INT32, Plain.INT64)
 
 
@@ -79,6 +80,12 @@ def failing(condition: str, sqlstate: str, message: str, otherwise: str) -> str:
     """The value, but an error where the condition is true."""
     raised = f"raise_error({text_literal(f'{sqlstate}: {message}')})"
     return f"CASE WHEN {condition} THEN {raised} ELSE {otherwise} END"
+
+
+def interval(known: str, *parts: str) -> Rendered:
+    """An interval of months, days and microseconds where the condition is true, else NULL."""
+    named = ", ".join(f"'{name}', {part}" for name, part in zip(INTERVAL_PARTS, parts, strict=True))
+    return cast(f"CASE WHEN {known} THEN named_struct({named}) END", Plain.INTERVAL)
 
 
 def decimal(integral: int, scale: int) -> Decimal:

@@ -13,6 +13,7 @@ from dialect.spark_rendered import Builder, Rendered, failing, text_literal, uns
 
 _TYPMOD_OF_LENGTH: Final = 4
 _MOST: Final = 2**31 - 1
+_LONGEST: Final = 10_000_000
 
 
 def _template(template: str, storage: Plain = Plain.TEXT) -> Builder:
@@ -82,9 +83,8 @@ def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     width = f"({end} - ({first}))"
     count = f"CASE WHEN {width} < 0 THEN 0 WHEN {width} > {_MOST} THEN {_MOST} ELSE {width} END"
     cut = f"substring({value}, {first}, CAST({count} AS INT))"
-    return Rendered(
-        failing(f"{length} < 0", "22011", "negative substring length not allowed", cut), Plain.TEXT
-    )
+    negative = f"{length} < 0 AND {value} IS NOT NULL AND {start} IS NOT NULL"
+    return Rendered(failing(negative, "22011", "negative substring length not allowed", cut), Plain.TEXT)
 
 
 def _left(_: Call, arguments: Sequence[Rendered]) -> Rendered:
@@ -109,9 +109,23 @@ def _padding(function: str) -> Builder:
         padding = fill[0] if fill else "' '"
         # Without anything to fill with, what is too short stays so.
         cut = f"CASE WHEN char_length({padding}) = 0 THEN left({value}, {length}) "
-        return Rendered(f"({cut}ELSE {function}({value}, {length}, {padding}) END)", Plain.TEXT)
+        filled = _bounded(value, length, f"{function}({value}, {length}, {padding})")
+        return Rendered(f"{cut}ELSE {filled} END", Plain.TEXT)
 
     return build
+
+
+def _repeated(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    value, count = (each.sql for each in arguments)
+    length = f"(CAST({count} AS BIGINT) * octet_length({value}))"
+    return Rendered(_bounded(value, length, f"repeat({value}, {count})"), Plain.TEXT)
+
+
+def _bounded(value: str, length: str, text: str) -> str:
+    """The text made of the value, if it is not so long that it would take the memory of everybody."""
+    return failing(
+        f"{length} > {_LONGEST} AND {value} IS NOT NULL", "54000", "requested length too large", text
+    )
 
 
 def _concatenated(call: Call, arguments: Sequence[Rendered]) -> Rendered:
@@ -146,7 +160,7 @@ TEXTS: Final[Mapping[int, Builder]] = {
     3060: _left,
     3061: _right,
     3062: _template("reverse({})"),
-    1622: _template("repeat({}, {})"),
+    1622: _repeated,
     3696: _template("startswith({}, {})", Plain.BOOLEAN),
     2311: _template("md5({})"),
 }

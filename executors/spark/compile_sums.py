@@ -7,11 +7,10 @@ from typing import Final
 from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.spark_casts import DIGITS
-from dialect.spark_rendered import Rendered, cast, converted, decimal, unsupported
+from dialect.spark_rendered import INTERVAL_PARTS, Rendered, cast, converted, decimal, interval, unsupported
 from executors.spark.relation import WEIGHT
 
 _WEIGHT: Final = f"x.{WEIGHT}"
-_INTERVAL: Final = {"months": "INT", "days": "INT", "microseconds": "BIGINT"}
 
 # A sum has this many digits more than what is summed: 10^10 rows of the largest value.
 _MORE_DIGITS: Final = 10
@@ -67,9 +66,5 @@ def _numeric(value: Rendered, condition: str) -> Rendered:
 
 
 def _interval(value: Rendered, condition: str) -> Rendered:
-    parts = ", ".join(
-        f"'{part}', CAST(sum({value.sql}.{part} * {_WEIGHT}){condition} AS {type_})"
-        for part, type_ in _INTERVAL.items()
-    )
-    some = f"count({value.sql}){condition} > 0"
-    return Rendered(f"CASE WHEN {some} THEN named_struct({parts}) END", Plain.INTERVAL)
+    parts = (f"sum({value.sql}.{part} * {_WEIGHT}){condition}" for part in INTERVAL_PARTS)
+    return interval(f"count({value.sql}){condition} > 0", *parts)

@@ -16,6 +16,7 @@ from catalog.errors import (
     InvalidPowerArgument,
     InvalidTextRepresentation,
     NumericValueOutOfRange,
+    ProgramLimitExceeded,
     SubstringError,
 )
 
@@ -30,6 +31,7 @@ _ERRORS: Final[Mapping[str, type[Error]]] = {
         InvalidPowerArgument,
         InvalidTextRepresentation,
         NumericValueOutOfRange,
+        ProgramLimitExceeded,
         SubstringError,
     )
 }

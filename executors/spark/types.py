@@ -30,9 +30,9 @@ from sources.arrow import arrow_type
 
 _INTERVAL: Final = StructType(
     [
-        StructField("months", IntegerType(), nullable=False),
-        StructField("days", IntegerType(), nullable=False),
-        StructField("microseconds", LongType(), nullable=False),
+        StructField("months", IntegerType()),
+        StructField("days", IntegerType()),
+        StructField("microseconds", LongType()),
     ]
 )
 _PLAIN: Final[dict[Plain, DataType]] = {

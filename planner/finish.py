@@ -1,0 +1,117 @@
+"""What of an answer's columns PostgreSQL computes while publishing: what Spark would not give to the digit.
+
+The stored answer holds the inputs of such an expression in its place. Rows are bags: that two of them may become
+equal only then changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from catalog.types import INT2, INT4, INT8, NUMERIC, SqlType
+from dialect.scalar import Call, Cast, CastMethod, Notation, Scalar
+from dialect.spark import DEFAULT, Environment, is_exact
+from planner.columns import Numbers, numbers_after, passing, refer, references, substitute
+from planner.logical import (
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    Field,
+    Filter,
+    LogicalQuery,
+    Output,
+    Plan,
+    Project,
+    fields,
+)
+
+# What is averaged, the function that sums it, and the type of the sum.
+_SUMS: Final = {INT2: (2109, INT8), INT4: (2108, INT8), INT8: (2107, NUMERIC), NUMERIC: (2114, NUMERIC)}
+_AVERAGES: Final = frozenset((2100, 2101, 2102, 2103))
+_COUNT: Final = 2147
+_INT8_TO_NUMERIC: Final = 1781
+_DIVISION: Final = 1727
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A query whose outputs are what is stored, and the answer's columns as expressions over those."""
+
+    query: LogicalQuery
+    values: tuple[Scalar, ...]
+
+
+def finish(query: LogicalQuery, environment: Environment = DEFAULT) -> Finished:
+    """The query up to where Spark's part ends."""
+    plan = _with_open_averages(query.plan)
+    if not isinstance(plan, Project):
+        columns = {each.column: each for each in fields(plan)}
+        return Finished(query, tuple(refer(columns[each.column]) for each in query.outputs))
+    computed = {each.field.column: each for each in plan.columns}
+    answer = [computed[each.column] for each in query.outputs]
+    left = [each for each in answer if not is_exact(each.value, environment)]
+    needed = references(*(each.value for each in left))
+    kept = {each.field.column: each for each in answer if each not in left}
+    inputs = (each for each in fields(plan.input) if each.column in needed)
+    stored = {**{each.field.column: each for each in passing(inputs)}, **kept}
+    outputs = tuple(Output(each.field.name, column) for column, each in stored.items())
+    values = tuple(each.value if each in left else refer(each.field) for each in answer)
+    return Finished(LogicalQuery(Project(plan.input, tuple(stored.values())), outputs), values)
+
+
+def _with_open_averages(plan: Plan) -> Plan:
+    """The plan with the averages of its topmost aggregate as quotients in a Project above all."""
+    filters: list[Scalar] = []
+    columns = plan.columns if isinstance(plan, Project) else passing(fields(plan))
+    child = plan.input if isinstance(plan, Project) else plan
+    while isinstance(child, Filter):
+        filters.append(child.condition)
+        child = child.input
+    if not isinstance(child, Aggregate):
+        return plan
+    opened, quotients = _opened(child, numbers_after(plan))
+    if not quotients:
+        return plan
+    below: Plan = opened
+    for condition in reversed(filters):
+        below = Filter(below, substitute(condition, quotients))
+    return Project(below, tuple(replace(each, value=substitute(each.value, quotients)) for each in columns))
+
+
+def _opened(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, dict[int, Scalar]]:
+    columns: list[Aggregated] = []
+    quotients: dict[int, Scalar] = {}
+    for each in aggregate.columns:
+        if each.call.function not in _AVERAGES:
+            columns.append(each)
+            continue
+        total, count = _parts(each.call, each.field.name, numbers)
+        columns += (total, count)
+        quotients[each.field.column] = _quotient(total.field, count.field)
+    return replace(aggregate, columns=tuple(columns)), quotients
+
+
+def _parts(call: AggregateCall, name: str, numbers: Numbers) -> tuple[Aggregated, Aggregated]:
+    function, oid = _SUMS[call.arguments[0].type.oid]
+    type_, counted = SqlType(oid), SqlType(INT8)
+    return (
+        Aggregated(
+            numbers.field(f"{name} sum", type_), replace(call, function=function, name="sum", type=type_)
+        ),
+        Aggregated(
+            numbers.field(f"{name} count", counted),
+            replace(call, function=_COUNT, name="count", type=counted),
+        ),
+    )
+
+
+def _quotient(total: Field, count: Field) -> Scalar:
+    """NULL where nothing is averaged, as the sum is."""
+    return Call(_DIVISION, "/", Notation.OPERATOR, (_numeric(total), _numeric(count)), 0, SqlType(NUMERIC))
+
+
+def _numeric(field: Field) -> Scalar:
+    if field.type.oid == NUMERIC:
+        return refer(field)
+    return Cast(refer(field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, SqlType(NUMERIC))
