@@ -1,4 +1,4 @@
-"""Expressions as PostgreSQL's own SQL, every name of pg_catalog spelled out: no setting changes its meaning."""
+"""Expressions as PostgreSQL's own SQL, every name qualified: no setting changes what it means."""
 
 from __future__ import annotations
 

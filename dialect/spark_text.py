@@ -109,7 +109,7 @@ def _padding(function: str) -> Builder:
         padding = fill[0] if fill else "' '"
         # Without anything to fill with, what is too short stays so.
         cut = f"CASE WHEN char_length({padding}) = 0 THEN left({value}, {length}) "
-        filled = _bounded(value, length, f"{function}({value}, {length}, {padding})")
+        filled = _bounded((value, padding), length, f"{function}({value}, {length}, {padding})")
         return Rendered(f"{cut}ELSE {filled} END", Plain.TEXT)
 
     return build
@@ -118,14 +118,13 @@ def _padding(function: str) -> Builder:
 def _repeated(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     value, count = (each.sql for each in arguments)
     length = f"(CAST({count} AS BIGINT) * octet_length({value}))"
-    return Rendered(_bounded(value, length, f"repeat({value}, {count})"), Plain.TEXT)
+    return Rendered(_bounded((value,), length, f"repeat({value}, {count})"), Plain.TEXT)
 
 
-def _bounded(value: str, length: str, text: str) -> str:
-    """The text made of the value, if it is not so long that it would take the memory of everybody."""
-    return failing(
-        f"{length} > {_LONGEST} AND {value} IS NOT NULL", "54000", "requested length too large", text
-    )
+def _bounded(parts: Sequence[str], length: str, text: str) -> str:
+    """The text made of the parts, if it is not so long that it would take the memory of everybody."""
+    known = "".join(f" AND {each} IS NOT NULL" for each in parts)
+    return failing(f"{length} > {_LONGEST}{known}", "54000", "requested length too large", text)
 
 
 def _concatenated(call: Call, arguments: Sequence[Rendered]) -> Rendered:

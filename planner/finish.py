@@ -1,7 +1,7 @@
 """What of an answer's columns PostgreSQL computes while publishing: what Spark would not give to the digit.
 
-The stored answer holds the inputs of such an expression in its place. Rows are bags: that two of them may become
-equal only then changes nothing.
+The stored answer holds the inputs of such an expression in its place. Rows are bags: that two of them may
+become equal only then changes nothing.
 """
 
 from __future__ import annotations
