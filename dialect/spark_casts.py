@@ -11,6 +11,7 @@ from catalog.types import (
     INT2,
     INT4,
     INT8,
+    INTERVAL,
     NO_TYPMOD,
     NUMERIC,
     TEXT,
@@ -19,6 +20,7 @@ from catalog.types import (
 )
 from dialect.scalar import Cast, CastMethod, Constant
 from dialect.spark_floats import checked
+from dialect.spark_interval_fields import limited_interval
 from dialect.spark_numerics import rounded
 from dialect.spark_rendered import Rendered, cast, failing, text_literal, unsupported
 
@@ -64,7 +66,9 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
             return Rendered(f"left({argument.sql}, {length})", Plain.TEXT)
         case _ if type_.oid == BPCHAR:
             return Rendered(f"rtrim(left({argument.sql}, {length}))", Plain.TEXT)
-    raise unsupported("a type modifier of another type than numeric and text")
+        case _ if type_.oid == INTERVAL:
+            return limited_interval(type_, argument)
+    raise unsupported("a type modifier of another type than numeric, text and interval")
 
 
 def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:

@@ -1,0 +1,30 @@
+"""INTERVAL YEAR, INTERVAL DAY TO MINUTE and the like: which parts of an interval its type's modifier keeps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.types import SqlType
+from dialect.spark_rendered import Rendered, interval, unsupported
+
+_MONTH, _YEAR, _DAY, _HOUR, _MINUTE, _SECOND = (1 << bit for bit in (1, 2, 3, 10, 11, 12))
+_ALL: Final = 0x7FFF
+_WHOLE_PRECISION: Final = 0xFFFF
+_DATES: Final = _YEAR | _MONTH
+_UNITS: Final = {_HOUR: 3_600_000_000, _MINUTE: 60_000_000, _SECOND: 1}
+
+
+def limited_interval(type_: SqlType, value: Rendered) -> Rendered:
+    """The interval without what is smaller than the last field of its type."""
+    fields, precision = type_.typmod >> 16 & _ALL, type_.typmod & 0xFFFF
+    if precision != _WHOLE_PRECISION:
+        raise unsupported("an interval with a number of digits behind its seconds")
+    if fields == _ALL:
+        return value
+    months, days, time = (f"{value.sql}.{part}" for part in ("months", "days", "microseconds"))
+    if not fields & ~_DATES:
+        whole_years = f"CAST({months} DIV 12 * 12 AS INT)"
+        return interval(f"{value.sql} IS NOT NULL", whole_years if fields == _YEAR else months, "0", "0L")
+    smallest = next((unit for field, unit in reversed(_UNITS.items()) if fields & field), None)
+    kept = "0L" if smallest is None else f"{time} DIV {smallest}L * {smallest}L"
+    return interval(f"{value.sql} IS NOT NULL", months, days, kept)
