@@ -53,7 +53,7 @@ class Plain(Enum):
     FLOAT64 = "float64"
     TEXT = "text"
     BYTES = "bytes"
-    DATE = "date"
+    DATE = "date"  # this and timestamps: of the years 1 to 9999, and never infinite
     TIME = "time"  # microseconds of the day, int64
     TIMESTAMP = "timestamp"  # microseconds, no zone
     TIMESTAMPTZ = "timestamptz"  # microseconds, UTC
