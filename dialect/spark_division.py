@@ -61,15 +61,15 @@ def _power(exponent: int) -> str:
 
 def _leading(value: Rendered) -> str:
     """The leading digit to the base 10000 and its place: 10000 * place + digit."""
-    storage, size = _decimal(value), f"abs({value.sql})"
-    highest = (storage.precision - storage.scale - 1) // 4
-    lowest = -((storage.scale + 3) // 4)
-    branches = []
-    for place in range(highest, lowest - 1, -1):
-        power = cast(f"'1{'0' * 4 * abs(place)}'", Decimal(4 * abs(place) + 1, 0)).sql
-        shifted = f"({size} DIV {power})" if place >= 0 else f"(({size} * {power}) DIV 1)"
-        branches.append(f"WHEN {shifted} > 0 THEN {place * _BASE} + {shifted}")
-    return f"CASE {' '.join(branches)} ELSE 0 END"
+    size = f"abs({value.sql})"
+    whole = f"CAST(floor({size}) AS STRING)"
+    length = f"(char_length({whole}) - 1)"
+    above = f"{length} DIV 4 * {_BASE} + CAST(left({whole}, {length} % 4 + 1) AS INT)"
+    below = []
+    for place in range(1, (_decimal(value).scale + 3) // 4 + 1):
+        shifted = f"(({size} * 1{'0' * 4 * place}BD) DIV 1)"
+        below.append(f"WHEN {shifted} > 0 THEN {-place * _BASE} + {shifted}")
+    return f"CASE WHEN {size} >= 1 THEN {above} {' '.join(below)} ELSE 0 END"
 
 
 def _truncated(left: Rendered, right: Rendered) -> str:
