@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 
 from executors.reference_values import Row
 from planner.logical import Field
+from planner.specialise import Facts
 from planner.weighted import Guard, Moment
 
 Changes: TypeAlias = list[tuple[Row, int]]
@@ -48,6 +49,15 @@ class Firing:
         places = [[each.column for each in log.fields].index(each.column) for each in columns]
         changes = log.between(*self._bounds(buffer, moment))
         return [(tuple(row[place] for place in places), weight) for row, weight in changes]
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of it without looking at rows."""
+        unchanged = (each for each, bounds in self.ranges.items() if not self.logs[each].between(*bounds))
+        unwritten = (
+            each for each, (start, _) in self.ranges.items() if not self.logs[each].between(0, start)
+        )
+        return Facts(self.holds, frozenset(unchanged), frozenset(unwritten))
 
     def holds(self, guard: Guard) -> bool:
         """Whether the guard does in this firing."""

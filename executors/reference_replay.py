@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from catalog.schema import TableName
 from executors.reference_firing import Changes, Firing, Log, consolidated
 from executors.reference_weighted import evaluate_weighted
+from planner.specialise import specialise
 from planner.weighted import DeltaPlan, Subplan, TableBuffer
 
 
@@ -14,11 +15,12 @@ class Replay:
     """The buffers of a delta plan, empty at first, and how far each subplan has read them.
 
     Every commit is a batch of every table, so that equal offsets of tables are the same position; every
-    firing is a batch of its node.
+    firing is a batch of its node. If `specialised`, what is run is made for each firing, as an executor does.
     """
 
-    def __init__(self, plan: DeltaPlan) -> None:
+    def __init__(self, plan: DeltaPlan, *, specialised: bool = False) -> None:
         self.plan = plan
+        self.specialised = specialised
         self.logs = {each.number: Log(each.fields) for each in plan.buffers}
         self.read = {(each.writes, buffer): 0 for each in plan.subplans for buffer in each.reads}
 
@@ -41,9 +43,10 @@ class Replay:
         ends = {buffer: len(self.logs[buffer].batches) for buffer in subplan.reads} | dict(to or {})
         ranges = {buffer: (self.read[subplan.writes, buffer], ends[buffer]) for buffer in subplan.reads}
         firing = Firing(self.logs, ranges | {subplan.writes: (len(own), len(own))})
-        for step in subplan.steps:
+        steps = (specialise(subplan, firing.facts) if self.specialised else subplan).steps
+        for step in steps:
             firing.steps[step.number] = evaluate_weighted(step.outcome, firing)
-        outcome = firing.steps[subplan.steps[-1].number]
+        outcome = firing.steps[steps[-1].number]
         own.append(outcome)
         self.read |= {(subplan.writes, buffer): ends[buffer] for buffer in subplan.reads}
         return outcome

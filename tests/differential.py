@@ -141,9 +141,14 @@ class Judge:
         try:
             for form, plan in plans_of(bind(canonical, known, self.signatures, columns), known, random):
                 query.plans[form] = plan
-            for methods in (METHODS, tuple(random.sample(METHODS, len(METHODS)))):
-                plan = random.choice(list(query.plans.values())[1:])
-                query.replays[f"replay by {[each.value for each in methods]}"] = Replay(derive(plan, methods))
+            for methods, specialised in (
+                (METHODS, True),
+                (tuple(random.sample(METHODS, len(METHODS))), False),
+            ):
+                form, plan = random.choice(list(query.plans.items())[1:])
+                how = ", ".join((*(each.value for each in methods), *("specialised",) * specialised))
+                delta = derive(plan, methods, known)
+                query.replays[f"{form}, replayed ({how})"] = Replay(delta, specialised=specialised)
         except FeatureNotSupported as refusal:
             self.counts[f"refused: {refusal.message} {refusal.detail or ''}"] += 1
             return None
@@ -212,17 +217,17 @@ class Judge:
 
 
 def plans_of(query: BoundQuery, tables: Tables, random: Random) -> Iterator[tuple[str, LogicalQuery]]:
-    """The plans that all mean the query, and by what they came."""
+    """The plans that all mean the query, and by what they came.
+
+    Filters are always merged: by that the other rules see what is done already.
+    """
     translated = translate(query, tables)
     yield "translated", translated
     unnested = unnest(translated)
     yield "unnested", unnested
     yield "optimised", optimise(unnested, tables, Statistics())
-    rules = [
-        name
-        for stage in stages(tables, Statistics(), numbers_after(unnested.plan))
-        for name, _ in stage.rules
-    ]
+    every = stages(tables, Statistics(), numbers_after(unnested.plan))
+    rules = {name: None for stage in every for name, _ in stage.rules if name != "merge_filters"}
     off = frozenset(name for name in (*rules, "prune_columns") if random.random() < 0.5)
     yield f"optimised without {sorted(off)}", optimise(unnested, tables, Statistics(), off)
 

@@ -107,7 +107,9 @@ class RandomTables:
     def fill(self, random: Random) -> None:
         """Give every table rows."""
         for table in self.tables:
-            table.rows[:] = [self._row(random, table) for _ in range(random.choice((0, *(3, 5, MOST_ROWS) * 4)))]
+            table.rows[:] = [
+                self._row(random, table) for _ in range(random.choice((0, *(3, 5, MOST_ROWS) * 4)))
+            ]
         self._repair()
 
     def change(self, random: Random) -> Mapping[TableName, list[tuple[Row, int]]]:
