@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -31,6 +32,9 @@ _CAPTURE: Final = """
     ), named AS (
         INSERT INTO gavial.batches
         SELECT b.* FROM moved, jsonb_populate_recordset(NULL::gavial.batches, %(batches)s) b
+    ), emptied AS (
+        UPDATE gavial.sources s SET emptied = '0/0'::pg_lsn + r.value::numeric
+        FROM moved, jsonb_each_text(%(emptied)s) r WHERE s.relation = r.key::oid
     ), arrived AS (
         INSERT INTO gavial.arrivals AS a
         SELECT r.key::oid, date_trunc('hour', %(time)s::timestamptz), r.value::bigint
@@ -68,10 +72,12 @@ def commit_capture(
     time: datetime | None,
     batches: Iterable[Batch],
     arrivals: Mapping[int, int],
+    emptied: Mapping[int, int],
 ) -> None:
     """Name the batches and move the position up to which everything is captured: both or neither.
 
-    `time` is that of the last commit, `arrivals` counts changed rows by the tables' oids.
+    `time` is that of the last commit; by the tables' oids, `arrivals` counts changed rows and `emptied`
+    has the positions of TRUNCATEs.
     """
     values = {
         "epoch": epoch,
@@ -79,6 +85,7 @@ def commit_capture(
         "time": time,
         "batches": _json(batches),
         "arrivals": json.dumps(arrivals),
+        "emptied": json.dumps(emptied),
     }
     if connection.execute(_CAPTURE, values).rowcount == 0:
         raise Fenced(_FENCED)
@@ -111,14 +118,24 @@ def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, 
     )
 
 
-def source_states(connection: Connection, epoch: int) -> dict[int, str]:
-    """What becomes of the tables, by oid, when nobody is about to commit something else."""
+@dataclass(slots=True)
+class SourceState:
+    """What becomes of a table, and the position of its last TRUNCATE."""
+
+    state: str
+    emptied: int
+
+
+def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
+    """The tables that are captured or will be, by oid, when nobody is about to commit something else."""
     with connection.transaction():
         held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s FOR UPDATE", (epoch,))
         if held.rowcount == 0:
             raise Fenced(_FENCED)
-        found = connection.execute("SELECT relation::oid::bigint, state FROM gavial.sources")
-        return dict(found.fetchall())
+        found = connection.execute(
+            "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint FROM gavial.sources"
+        )
+        return {oid: SourceState(state, emptied) for oid, state, emptied in found}
 
 
 def note_capture(connection: Connection, epoch: int, state: str, detail: str | None) -> None:

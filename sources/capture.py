@@ -165,10 +165,16 @@ class _Follower:
         ready = self._assembler.take()
         sealed = self._sealer.seal(ready)
         failpoint("capture: sealed")
-        if sealed.batches or asked:
-            arrivals = sealed.arrivals
-            epoch = self._place.epoch
-            commit_capture(self._connection, epoch, ready.position, ready.time, sealed.batches, arrivals)
+        if sealed.batches or sealed.emptied or asked:
+            commit_capture(
+                self._connection,
+                self._place.epoch,
+                ready.position,
+                ready.time,
+                sealed.batches,
+                sealed.arrivals,
+                sealed.emptied,
+            )
             failpoint("capture: committed")
         self._confirm(ready.position)
         ready.discard()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.errors import ObjectNotInState
-from sources.collected import Portion, Rows
+from sources.collected import VOID, Portion, Rows
 from sources.columns import Decoded, decode_rows
 from sources.fields import Layout
 from sources.pgoutput import DELETE, HEADER, INSERT, UPDATE
@@ -41,9 +41,10 @@ def _commit_lsns(rows: Rows, start: int, end: int) -> Numbers:
 def _changes(portion: Portion, rows: Rows, lsns: Numbers, columns: Sequence[Attribute]) -> pa.Table:
     octets = np.frombuffer(portion.data, np.uint8)
     messages = np.cumsum(portion.lengths) - portion.lengths
+    counting = lsns != VOID
     if rows.aborted:
-        counting = ~np.isin(_subtransactions(octets, messages), np.array(sorted(rows.aborted)))
-        messages, lsns = messages[counting], lsns[counting]
+        counting &= ~np.isin(_subtransactions(octets, messages), np.array(sorted(rows.aborted)))
+    messages, lsns = messages[counting], lsns[counting]
     kinds = octets[messages + HEADER]
     tuples = messages + HEADER + (10 if rows.streamed else 6)
     has_old = (kinds == UPDATE) | (kinds == DELETE)

@@ -18,6 +18,10 @@ OVERHEAD: Final = 100
 """Bytes that a message costs in memory besides its own."""
 
 
+VOID: Final = 0
+"""Position of what a TRUNCATE later in the same transaction has undone."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Portion:
     """Messages one behind the other, and the length of each."""
@@ -31,7 +35,8 @@ class Rows:
     """Row messages of one table, all of the same columns, in order.
 
     `commits` says with which transaction they were committed: so many of them, counted from the first one, by
-    this position. Rows of a streamed transaction name their subtransaction; those of `aborted` do not count.
+    this position, or never (VOID). Rows of a streamed transaction name their subtransaction; those of
+    `aborted` do not count.
     """
 
     relation: Relation

@@ -16,7 +16,7 @@ from psycopg import Connection
 from catalog.batch import Batch
 from catalog.errors import Error
 from catalog.failpoints import failpoint
-from catalog.store import hold_epoch, manifest, source_states
+from catalog.store import SourceState, hold_epoch, manifest, source_states
 from sources.changes import changes_of
 from sources.collected import Rows
 from sources.pgoutput import Relation
@@ -36,10 +36,11 @@ class Unfollowed(Exception):
 
 @dataclass(slots=True)
 class Sealed:
-    """Batches that no manifest names yet, and how many rows changed in each table."""
+    """Batches that no manifest names yet; how many rows changed in each table, and which were truncated."""
 
     batches: list[Batch] = field(default_factory=list)
     arrivals: Counter[int] = field(default_factory=Counter)
+    emptied: dict[int, int] = field(default_factory=dict)
 
 
 class Sealer:
@@ -59,18 +60,20 @@ class Sealer:
         try:
             for part in ready.parts:
                 oid = part.relation.oid if isinstance(part, Rows) else part.relation
-                state = states.get(oid, "stopped")
-                if state != "stopped" and not self._seal_part(part, oid, state == "captured", sealed):
-                    states[oid] = "stopped"
+                if oid in states and not self._seal_part(part, oid, states[oid], sealed):
+                    del states[oid]
         except BaseException:
             self._place.warehouse.remove(batch.file for batch in sealed.batches)
             raise
         return sealed
 
-    def _seal_part(self, part: Part, oid: int, captured: bool, sealed: Sealed) -> bool:
-        """False if the table was set aside; one whose copy is under way is copied again by itself."""
+    def _seal_part(self, part: Part, oid: int, source: SourceState, sealed: Sealed) -> bool:
+        """False if the table is set aside; one whose copy is under way is copied again by itself."""
+        captured = source.state == "captured"
+        if source.state == "stopped":
+            return False
         try:
-            for table, version in self._changes(part, oid, captured, sealed):
+            for table, version in self._changes(part, oid, source, sealed):
                 if table.num_rows:
                     lsns = pc.min_max(table.column(COMMIT_LSN))
                     start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
@@ -89,7 +92,7 @@ class Sealer:
         return True
 
     def _changes(
-        self, part: Part, oid: int, captured: bool, sealed: Sealed
+        self, part: Part, oid: int, source: SourceState, sealed: Sealed
     ) -> Iterator[tuple[pa.Table, int]]:
         match part:
             case Rows():
@@ -98,13 +101,19 @@ class Sealer:
                     yield table, version.number
             case Emptied(lsn=lsn):
                 # What a copy that is under way has seen of this, its end will tell.
-                if captured:
-                    buffer = table_buffer(oid)
-                    before = [batch for batch in sealed.batches if batch.buffer == buffer]
-                    for batch in (*manifest(self._connection, buffer), *before):
-                        yield taken_back(self._place.warehouse.read(batch), lsn), batch.schema_version
+                if source.state == "captured":
+                    for batch in self._held(oid, source.emptied, sealed):
+                        yield taken_back(self._place.warehouse.read(batch), lsn - 1), batch.schema_version
+                source.emptied = sealed.emptied[oid] = lsn
             case _:
                 assert_never(part)
+
+    def _held(self, oid: int, emptied: int, sealed: Sealed) -> list[Batch]:
+        """The batches that make up the table's content."""
+        buffer = table_buffer(oid)
+        before = (batch for batch in sealed.batches if batch.buffer == buffer)
+        held = (*manifest(self._connection, buffer), *before)
+        return [batch for batch in held if batch.to_offset >= emptied]
 
     def _version(self, relation: Relation) -> Version:
         """A table that is told again may have other columns of the same names."""
@@ -124,7 +133,10 @@ class Sealer:
 
 
 def taken_back(changes: pa.Table, lsn: int) -> pa.Table:
-    """The opposite of changes, at a later position."""
+    """The opposite of changes, at a later position.
+
+    For a TRUNCATE that is one before its commit, so that what its transaction inserts then lies behind it.
+    """
     count = changes.num_rows
     opposite = {
         WEIGHT: pc.negate(changes.column(WEIGHT)),

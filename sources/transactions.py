@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias, assert_never
 
 from catalog.errors import ProtocolViolation
-from sources.collected import OVERHEAD, Rows
+from sources.collected import OVERHEAD, VOID, Rows
 from sources.pgoutput import (
     HEADER,
     ROW_KINDS,
@@ -89,6 +90,8 @@ class Collection:
         """Tables were truncated."""
         for oid in message.relations:
             self.open.pop(oid.to_bytes(4, "big"), None)
+            if not self.streamed:
+                _undo(self.parts, oid)
             self.parts.append(Emptied(oid, message.subtransaction))
 
     def commit(self, lsn: int) -> None:
@@ -108,13 +111,14 @@ class Collection:
         self.open.clear()
         self.size += stream.size
         aborted = frozenset(stream.aborted)
-        for part in stream.parts:
+        for number, part in enumerate(stream.parts):
             match part:
                 case Rows():
                     part.aborted = aborted
                     self.parts.append(part)
-                case Emptied(subtransaction=within):
+                case Emptied(relation=oid, subtransaction=within):
                     if within not in aborted:
+                        _undo(stream.parts[:number], oid)
                         self.parts.append(part)
                 case _:
                     assert_never(part)
@@ -249,3 +253,10 @@ class Assembler:
             self._streams.pop(transaction).discard()
         else:
             self._streams[transaction].aborted.add(within)
+
+
+def _undo(parts: Sequence[Part], oid: int) -> None:
+    """What the transaction did to a table before it emptied it."""
+    for part in parts:
+        if isinstance(part, Rows) and part.relation.oid == oid:
+            part.commit(VOID)

@@ -71,10 +71,12 @@ COMMENT ON COLUMN gavial.arrivals.rows IS 'rows inserted, updated (both versions
 ALTER TABLE gavial.sources
     ADD state text NOT NULL DEFAULT 'joining' CHECK (state IN ('joining', 'copying', 'captured', 'stopped')),
     ADD detail text,
-    ADD buffer text;
+    ADD buffer text,
+    ADD emptied pg_lsn;
 COMMENT ON COLUMN gavial.sources.state IS
     'joining (waits for its copy), copying, captured, or stopped (its changes can no longer be followed)';
 COMMENT ON COLUMN gavial.sources.detail IS 'why it is stopped';
 COMMENT ON COLUMN gavial.sources.buffer IS 'where its changes are in the warehouse';
+COMMENT ON COLUMN gavial.sources.emptied IS 'position of its last TRUNCATE: what was there before has been taken back';
 
 GRANT SELECT ON gavial.capture, gavial.arrivals TO PUBLIC;
