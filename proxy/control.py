@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Final
@@ -20,7 +20,7 @@ from catalog.errors import CannotConnectNow, Error, NotPrepared
 from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
-from proxy.judge import judge, read_question
+from proxy.judge import Question, judge, read_question
 from proxy.scram import Verifier, mock_verifier, parse_verifier
 from proxy.settings import Upstream
 
@@ -58,36 +58,42 @@ class Control:
             )
         return None
 
-    async def judge(self, database: str, asked: str) -> tuple[int, Error | None]:
-        """The number that a question is answered by, and why the query cannot be kept, if it cannot."""
+    async def answer(self, database: str, asked: str, prepare: Callable[[Error | None], None]) -> None:
+        """Have a question judged and the outcome prepared, then hold the lock that says so until cancelled."""
         loop = asyncio.get_running_loop()
         question = await loop.run_in_executor(self._thread, read_question, asked)
-        try:
-            signatures = await self._signatures_of(database, question.server)
-        except psycopg.Error as error:
-            return question.ticket, CannotConnectNow("the query could not be judged", detail=_line(error))
-        judged = loop.run_in_executor(self._thread, judge, question, signatures)
-        await asyncio.wait([judged])
-        match judged.exception():
-            case None:
-                return question.ticket, None
-            case Error() as error:
-                return question.ticket, error
-            case bug:
-                log.error("a query could not be judged", exc_info=bug)
-                return question.ticket, Error("the query could not be judged", detail=repr(bug))
-
-    async def hold(self, database: str, number: int) -> None:
-        """Keep the advisory lock on a number, come what may, until cancelled."""
+        if question is None:
+            return
+        judged = loop.create_task(self._judge(database, question))
         while True:
             try:
                 async with self._connection(database) as connection:
+                    refusal = await judged
+                    prepare(refusal)
+                    number = question.ticket + (refusal is not None)
                     await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
                     async for _ in connection.notifies():
                         pass
             except psycopg.Error as error:
                 log.warning("cannot answer a statement in database %r: %s", database, _line(error))
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _judge(self, database: str, question: Question) -> Error | None:
+        """Why a query cannot be kept, if it cannot."""
+        try:
+            signatures = await self._signatures_of(database, question.server)
+        except psycopg.Error as error:
+            return CannotConnectNow("the query could not be judged", detail=_line(error))
+        judged = asyncio.get_running_loop().run_in_executor(self._thread, judge, question, signatures)
+        await asyncio.wait([judged])
+        match judged.exception():
+            case None:
+                return None
+            case Error() as refusal:
+                return refusal
+            case bug:
+                log.error("a query could not be judged", exc_info=bug)
+                return Error("the query could not be judged", detail=repr(bug))
 
     async def _signatures_of(self, database: str, server: str) -> Signatures:
         """The snapshot of a database, read once: user-defined types come with the questions."""

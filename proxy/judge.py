@@ -33,21 +33,24 @@ class Question:
     options: Options
 
 
-def read_question(text: str) -> Question:
-    """The question that `gavial.await_verdict` asks, in base64."""
-    asked = json.loads(base64.b64decode(text))
-    views = {each["oid"]: view_from(each) for each in asked["views"]}
-    tables = map(table_from, asked["tables"])
-    return Question(
-        asked["ticket"],
-        asked["server"],
-        views[asked["view"]],
-        {each.name: each for each in views.values()},
-        {each.name: each for each in tables},
-        asked["types"],
-        asked["places"],
-        asked["options"],
-    )
+def read_question(text: str) -> Question | None:
+    """The question that `gavial.await_verdict` asks, in base64; None for what only looks like one."""
+    try:
+        asked = json.loads(base64.b64decode(text))
+        views = {each["oid"]: view_from(each) for each in asked["views"]}
+        tables = map(table_from, asked["tables"])
+        return Question(
+            asked["ticket"],
+            asked["server"],
+            views[asked["view"]],
+            {each.name: each for each in views.values()},
+            {each.name: each for each in tables},
+            asked["types"],
+            asked["places"],
+            asked["options"],
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def judge(question: Question, signatures: Signatures) -> None:

@@ -143,13 +143,9 @@ class Relay:
                 self._judging.cancel()
                 self._judging = None
             if self._asked:
-                self._judging = asyncio.get_running_loop().create_task(self._judge(session, self._asked))
+                answer = self._control.answer(session.database, self._asked, session.prepare)
+                self._judging = asyncio.get_running_loop().create_task(answer)
         return out
-
-    async def _judge(self, session: Session, question: str) -> None:
-        """Answer a question; the answer stands until it was heard."""
-        number, session.refusal = await self._control.judge(session.database, question)
-        await self._control.hold(session.database, number + (session.refusal is not None))
 
     def _forward(self, data: bytes) -> None:
         self.server.frames.status = 0

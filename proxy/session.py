@@ -43,11 +43,10 @@ class Session:
         self._nonce = nonce
         self._encoding = "SQL_ASCII"
         self._standard_strings = True
-        self.refusal: Error | None = None
-        """What the client gets when the server reports that the query under way was refused."""
         self.question = ""
         """What the statement under way has asked, whole; empty when nothing waits for an answer."""
         self._asking = ""
+        self._refusal: Error | None = None
         self._tag: bytes | None = None
         self._edits: tuple[Edit, ...] = ()
 
@@ -78,6 +77,10 @@ class Session:
             return False
         return not busy or (b"\\" not in text and (self._encoding == "UTF8" or text.isascii()))
 
+    def prepare(self, refusal: Error | None) -> None:
+        """What the client is to get when the server says that the query under way was refused."""
+        self._refusal = refusal
+
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
         if kind == _NOTICE and (said := self._private(frame)) is not None:
@@ -85,7 +88,7 @@ class Session:
             return b""
         if kind in (_ERROR, _NOTICE):
             codec = codec_of(self._encoding) or "latin-1"
-            frame = replaced(frame, codec, REFUSED, self.refusal) or relocated(frame, codec, self._edits)
+            frame = replaced(frame, codec, REFUSED, self._refusal) or relocated(frame, codec, self._edits)
         elif kind == _READY:
             self._edits = ()
         if kind == _COMPLETE and self._tag is not None and frame.startswith(_PATCHED, 5):

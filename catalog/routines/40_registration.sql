@@ -104,6 +104,8 @@ BEGIN
         RAISE wrong_object_type USING MESSAGE = 'a standing query is a view and a table that are not temporary';
     END IF;
     PERFORM gavial.check_query(view, NULL), gavial.check_readable(view);
+    -- While no query is known to read them, what this changes on its tables is looked at by nobody.
+    PERFORM gavial.enrol(i.relation) FROM (SELECT DISTINCT relation FROM gavial.inputs(register.view) ORDER BY relation) i;
     INSERT INTO gavial.queries AS q (view, result, query_text, settings, options, status)
     VALUES (register.view, register.result, arguments ->> 'query_text', arguments -> 'settings', arguments -> 'options', 'initialising')
     ON CONFLICT ON CONSTRAINT queries_result_key DO UPDATE
@@ -112,7 +114,6 @@ BEGIN
     RETURNING id INTO query;
     DELETE FROM gavial.reads WHERE query_id = query;
     INSERT INTO gavial.reads SELECT DISTINCT query, i.relation FROM gavial.inputs(register.view) i;
-    PERFORM gavial.enrol(r.relation) FROM gavial.reads r WHERE r.query_id = query ORDER BY r.relation::oid;
     PERFORM gavial.dismiss();
 END
 $body$;

@@ -18,6 +18,7 @@ COMMENT ON FUNCTION gavial.bracketed(oid) IS 'a view''s SELECT under fixed setti
 CREATE OR REPLACE FUNCTION gavial.types_of(view oid) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET jit = off
 AS $body$
     WITH RECURSIVE types (oid) AS (
         SELECT a.atttypid
