@@ -44,7 +44,7 @@ def join_tables(
         _note(connection, place, [shape.relation for shape in shapes], "joining", text)
 
     with take_position(place.address, go_on, tell) as position:
-        failpoint("join: position taken")
+        failpoint("join position taken")
         for shape in shapes:
             _join(connection, place, position, shape, passed, go_on)
     return True
@@ -80,7 +80,7 @@ def _join(
     batches: tuple[Batch, ...] = ()
     try:
         batches = copy_table(place, position, shape, go_on)
-        failpoint("join: copied")
+        failpoint("join copied")
         wait_for(position.lsn, passed, go_on)
         replaced = register(connection, place, position.lsn, shape, batches)
     except (Stopped, TableChanged) as error:
@@ -95,7 +95,7 @@ def _join(
             raise
         log.info("table %d changed while it was copied; it is copied again", shape.relation)
     else:
-        failpoint("join: registered")
+        failpoint("join registered")
         place.warehouse.remove(replaced)
         log.info("table %d is captured from %X on", shape.relation, position.lsn)
 

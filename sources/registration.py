@@ -62,7 +62,7 @@ def register(
         forget_batches(connection, [batch.file for batch in early])
         name_batches(connection, (*(replace(batch, schema_version=version) for batch in copied), *behind))
         connection.execute(_CAPTURED, {"lsn": lsn, "buffer": buffer, "relation": shape.relation})
-        failpoint("join: before commit")
+        failpoint("join before commit")
     return tuple(batch.file for batch in early)
 
 

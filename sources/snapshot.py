@@ -56,12 +56,12 @@ def copy_table(
             table = as_insertions(rows, shape, position.lsn)
             buffer = table_buffer(shape.relation)
             sealed.append(place.warehouse.seal(buffer, table, 0, position.lsn, UNNUMBERED))
-            failpoint("copy: batch sealed")
+            failpoint("copy batch sealed")
 
     try:
         with ThreadPoolExecutor(WORKERS, "copy") as workers:
             for _ in workers.map(copy, pieces_of(shape)):
-                failpoint("copy: piece done")
+                failpoint("copy piece done")
     except BaseException:
         place.warehouse.remove(batch.file for batch in sealed)
         raise

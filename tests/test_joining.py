@@ -1,0 +1,300 @@
+"""Tables join capture whatever happens to them, or to whoever copies them, meanwhile (G9, G11, F20, F22)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from catalog.failpoints import VARIABLE
+from catalog.store import manifest, take_over
+from coordinator.capturing import Capturing
+from sources import snapshot
+from sources.joining import join_tables
+from sources.place import Place
+from sources.warehouse import Warehouse
+from tests.capturing import (
+    Rows,
+    coordinator,
+    enrol,
+    files_below,
+    install,
+    mirror,
+    one,
+    rows_of,
+    state_of,
+    wait_until_captured,
+    wait_until_followed,
+    warehouse_of,
+)
+from tests.servers import Server, wait_until
+from tests.standing import drop_database
+
+pytestmark = pytest.mark.service
+NUMBERS = itertools.count()
+
+POINTS = (
+    "join position taken",
+    "copy batch sealed",
+    "copy piece done",
+    "join copied",
+    "join before commit",
+    "join registered",
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A database with the schema gavial, a session in it, and the directory of its warehouse."""
+
+    dsn: str
+    user: psycopg.Connection
+    home: Path
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return warehouse_of(self.user, self.home)
+
+    def mirror(self, table: str) -> Rows:
+        return mirror(self.user, self.warehouse, table)
+
+    def rows(self, table: str) -> Rows:
+        return rows_of(self.user, f"SELECT * FROM {table}")
+
+    def check(self, *tables: str) -> None:
+        """The warehouse holds what the tables do, and no file besides."""
+        wait_until_followed(self.user)
+        for table in tables:
+            assert self.mirror(table) == self.rows(table)
+        named = {batch.file for batch in manifest(self.user)}
+        wait_until(lambda: self.warehouse.unnamed(named) == (), "files that nobody names stay")
+
+
+@pytest.fixture(params=["postgres15", "postgres18"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    server: Server = request.getfixturevalue(request.param)
+    name = f"joining_{next(NUMBERS)}"
+    with psycopg.connect(server.dsn(), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}".encode())
+        dsn = server.dsn(dbname=name)
+        install(dsn)
+        with psycopg.connect(dsn, autocommit=True) as user:
+            yield Site(dsn, user, tmp_path / "warehouse")
+        drop_database(admin, name)
+
+
+@pytest.fixture
+def joining(site: Site) -> Iterator[Callable[[Callable[[], object]], bool]]:
+    """Has the tables that wait join, in this process; does something in the middle of the first copy."""
+    warehouse = site.warehouse
+    with psycopg.connect(site.dsn, autocommit=True) as session:
+        place = Place(site.dsn, take_over(session), warehouse)
+        with Capturing(
+            place, f"gavial_test_{os.getpid()}_{next(NUMBERS)}", site.home / "scratch"
+        ) as capturing:
+            wait_until(lambda: capturing.position() > 0, "capture does not begin")
+
+            def join(meanwhile: Callable[[], object]) -> bool:
+                waiting = iter([meanwhile])
+
+                def go_on() -> bool:
+                    next(waiting, lambda: None)()
+                    return True
+
+                return join_tables(session, place, capturing.position, go_on)
+
+            yield join
+
+
+def fill(user: psycopg.Connection, table: str, rows: int = 1000) -> None:
+    user.execute(f"CREATE TABLE {table} (a int PRIMARY KEY, b text)".encode())
+    user.execute(f"INSERT INTO {table} SELECT g, 'row ' || g FROM generate_series(1, {rows}) g".encode())
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_copy_that_is_killed_is_made_again(site: Site, tmp_path: Path, point: str) -> None:
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+    log = tmp_path / "log"
+    with coordinator(site.dsn, site.home, log, {VARIABLE: f"{point}:1:kill"}) as first:
+        first.wait_until_killed()
+    site.user.execute("UPDATE t SET b = 'later' WHERE a % 2 = 0; DELETE FROM t WHERE a % 3 = 0")
+    with coordinator(site.dsn, site.home, log):
+        wait_until_captured(site.user, ["t"])
+        site.user.execute("INSERT INTO t VALUES (-1, NULL)")
+        site.check("t")
+        slots = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
+        wait_until(lambda: one(site.user, slots) == 1, "a temporary slot stays")
+
+
+def test_a_captured_table_is_never_copied_again(site: Site, tmp_path: Path) -> None:
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+    read = "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 't'"
+    log = tmp_path / "log"
+    with coordinator(site.dsn, site.home, log):
+        wait_until_captured(site.user, ["t"])
+        wait_until(lambda: one(site.user, read) == 1000, "the copy is not counted")
+    since = one(site.user, "SELECT captured_from FROM gavial.sources")
+    for _ in range(2):
+        site.user.execute("UPDATE t SET b = b || '!' WHERE a = 1")
+        with coordinator(site.dsn, site.home, log) as running:
+            wait_until_followed(site.user)
+            os.kill(running.process.pid, signal.SIGKILL)
+            running.process.wait()
+    site.user.execute("SELECT pg_stat_force_next_flush()")
+    assert one(site.user, read) == 1000
+    assert one(site.user, "SELECT captured_from FROM gavial.sources") == since
+    assert site.mirror("t") == site.rows("t")
+
+
+CHANGES = {
+    "truncated": "TRUNCATE t; INSERT INTO t VALUES (1, 'new')",
+    "rewritten": "ALTER TABLE t ALTER a TYPE bigint",
+    "altered": "ALTER TABLE t ADD c int DEFAULT 7; UPDATE t SET c = 8 WHERE a = 5",
+    "moved": "DELETE FROM t WHERE a < 500; VACUUM FULL t",
+    "changed": "UPDATE t SET b = upper(b); DELETE FROM t WHERE a % 2 = 0; INSERT INTO t VALUES (-1, 'new')",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_table_that_changes_under_its_copy(
+    site: Site, joining: Callable[[Callable[[], object]], bool], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr(snapshot, "PIECE_BLOCKS", 1)
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+
+    def meanwhile() -> None:
+        for command in CHANGES[change].split("; "):
+            site.user.execute(command.encode())
+
+    assert joining(meanwhile)
+    while joining(lambda: None):
+        pass
+    assert state_of(site.user, "t") == "captured"
+    site.check("t")
+
+
+def test_a_table_that_is_dropped_under_its_copy(
+    site: Site, joining: Callable[[Callable[[], object]], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "PIECE_BLOCKS", 1)
+    fill(site.user, "t")
+    fill(site.user, "u")
+    enrol(site.user, ["t", "u"])
+    joining(lambda: site.user.execute("DROP TABLE t"))
+    while joining(lambda: None):
+        pass
+    assert state_of(site.user, "u") == "captured"
+    site.check("u")
+
+
+def test_a_partition_that_is_attached_under_the_copy(
+    site: Site, joining: Callable[[Callable[[], object]], bool]
+) -> None:
+    site.user.execute("CREATE TABLE p (a int, b text) PARTITION BY LIST (a)")
+    site.user.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); INSERT INTO p VALUES (1, 'one')")
+    site.user.execute("CREATE TABLE p2 (b text, a int); INSERT INTO p2 VALUES ('two', 2)")
+    site.user.execute("ALTER TABLE p2 REPLICA IDENTITY FULL")
+    enrol(site.user, ["p"])
+    joining(lambda: site.user.execute("ALTER TABLE p ATTACH PARTITION p2 FOR VALUES IN (2)"))
+    while joining(lambda: None):
+        pass
+    site.user.execute("UPDATE p SET b = b || '!'")
+    site.check("p")
+
+
+def test_what_cannot_be_stored_stops_its_table_alone(site: Site, tmp_path: Path) -> None:
+    site.user.execute("CREATE TABLE bad (n numeric); INSERT INTO bad VALUES ('NaN')")
+    fill(site.user, "good")
+    enrol(site.user, ["bad", "good"])
+    with coordinator(site.dsn, site.home, tmp_path / "log"):
+        wait_until_captured(site.user, ["good"])
+        wait_until(lambda: state_of(site.user, "bad") == "stopped", "the table is not stopped")
+        assert "n" in one(site.user, "SELECT detail FROM gavial.sources WHERE relation = 'bad'::regclass")
+        site.check("good")
+
+
+def test_whom_a_table_waits_for_can_be_read(site: Site, tmp_path: Path) -> None:
+    fill(site.user, "t")
+    with psycopg.connect(site.dsn) as older:
+        older.execute("UPDATE t SET b = 'older' WHERE a = 1")
+        with coordinator(site.dsn, site.home, tmp_path / "log"):
+            fill(site.user, "u")
+            enrol(site.user, ["u"])
+            waits = (
+                f"SELECT detail LIKE '%%process {older.info.backend_pid} of postgres%%' FROM gavial.sources"
+            )
+            wait_until(lambda: bool(one(site.user, waits)), "nobody says whom the table waits for")
+            older.commit()
+            wait_until_captured(site.user, ["u"])
+            assert one(site.user, "SELECT detail FROM gavial.sources") is None
+
+
+def test_a_second_coordinator_takes_over_from_one_that_lost_its_session(site: Site, tmp_path: Path) -> None:
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+    epoch = "SELECT epoch FROM gavial.capture"
+    with (
+        coordinator(site.dsn, site.home, tmp_path / "first") as first,
+        coordinator(site.dsn, site.home, tmp_path / "second"),
+    ):
+        wait_until_captured(site.user, ["t"])
+        assert one(site.user, epoch) == 1
+        os.kill(first.process.pid, signal.SIGSTOP)
+        try:
+            site.user.execute("INSERT INTO t VALUES (-1, 'while the first sleeps')")
+            site.user.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name = 'gavial coordinator'"
+            )
+            wait_until(lambda: one(site.user, epoch) == 2, "nobody takes over")
+            fill(site.user, "u")
+            enrol(site.user, ["u"])
+            wait_until_captured(site.user, ["u"])
+        finally:
+            os.kill(first.process.pid, signal.SIGCONT)
+        site.user.execute("INSERT INTO u VALUES (-1, 'awake'); INSERT INTO t VALUES (-2, 'awake')")
+        site.check("t", "u")
+
+
+def test_a_login_without_rights_is_told_which(site: Site, tmp_path: Path) -> None:
+    role = f"narrow_{next(NUMBERS)}"
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+    site.user.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'narrow'".encode())
+    try:
+        log = tmp_path / "log"
+        with coordinator(make_conninfo(site.dsn, user=role, password="narrow"), site.home, log):
+            wait_until(lambda: f'ALTER ROLE "{role}" REPLICATION' in log.read_text(), "nothing is said")
+        assert log.read_text().count("may not follow changes") == 1
+    finally:
+        site.user.execute(f"DROP ROLE {role}".encode())
+
+
+def test_a_copy_of_the_database_touches_nothing_of_the_original(site: Site, tmp_path: Path) -> None:
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+    log = tmp_path / "log"
+    with coordinator(site.dsn, site.home, log):
+        wait_until_captured(site.user, ["t"])
+    before = files_below(site.home)
+    site.user.execute("UPDATE gavial.installation SET database = 1")
+    with coordinator(site.dsn, site.home, log):
+        wait_until(lambda: "is a copy or was restored" in log.read_text(), "nothing is said")
+        assert files_below(site.home) == before
+        site.user.execute(
+            "UPDATE gavial.installation SET id = gen_random_uuid(), database = d.oid "
+            "FROM pg_database d WHERE datname = current_database()"
+        )
+        wait_until_captured(site.user, ["t"])
+        site.check("t")
+    assert set(before) <= set(files_below(site.home))
