@@ -161,5 +161,4 @@ DATES: Final[Mapping[int, Builder]] = {
     2020: _truncate,
     2024: _template("CAST({} AS TIMESTAMP_NTZ)", Plain.TIMESTAMP),
     2029: _template("CAST({} AS DATE)", Plain.DATE),
-    3846: _template("make_date({}, {}, {})", Plain.DATE),
 }

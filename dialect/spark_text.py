@@ -95,10 +95,9 @@ def _left(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 def _right(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     value, count = (each.sql for each in arguments)
-    # The smallest integer has no negative; as far as that from the end there is nothing anyway.
-    skipped = (
-        f"CASE WHEN {count} < 0 THEN 1 - CAST({count} AS BIGINT) ELSE char_length({value}) - {count} + 1L END"
-    )
+    skipped = f"CASE WHEN {count} < 0 THEN 1L - {count} ELSE char_length({value}) - {count} + 1L END"
+    # The smallest integer has no negative: PostgreSQL takes it for itself and leaves all of the text.
+    skipped = f"CASE WHEN {count} = {-_MOST - 1} THEN 1L ELSE {skipped} END"
     first = f"CASE WHEN {skipped} < 1 THEN 1 WHEN {skipped} > {_MOST} THEN {_MOST} ELSE {skipped} END"
     return Rendered(f"substring({value}, CAST({first} AS INT), {_MOST})", Plain.TEXT)
 
