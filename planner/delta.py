@@ -12,7 +12,20 @@ from typing import assert_never
 from planner import logical
 from planner.columns import passing
 from planner.logical import Field, Filter, Project, Union
-from planner.weighted import Compute, Consolidate, Moment, Read, Step, Sum, Use, Weighted, Where, fields
+from planner.weighted import (
+    Compute,
+    Consolidate,
+    Moment,
+    Pairs,
+    Read,
+    Step,
+    Sum,
+    Use,
+    Weighted,
+    Where,
+    fields,
+)
+from planner.weighted_tree import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,15 @@ class Steps:
         """A step for an outcome that several later ones use."""
         self.steps.append(Step(len(self.steps), what, outcome))
         return Use(len(self.steps) - 1, fields(outcome))
+
+    def shared(self, what: str, outcome: Weighted) -> Weighted:
+        """The outcome, as a step if it is dear: a join."""
+        return self.add(what, outcome) if has_join(outcome) else outcome
+
+
+def has_join(outcome: Weighted) -> bool:
+    """Whether the outcome joins: else it has negative weights only where what it reads has."""
+    return any(isinstance(each, Pairs) for each in within(outcome))
 
 
 def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed: frozenset[int]) -> Weighted:

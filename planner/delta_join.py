@@ -5,7 +5,7 @@ X |> Y are the rows of X without a partner in Y, X |x Y those with one; both are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dialect.scalar import Constant, Scalar
@@ -20,6 +20,10 @@ def join_change(join: Join, left: Moments, right: Moments, fresh: Fresh, steps: 
     """The change of a join."""
     condition = join.condition
     columns = fields(left.change) + fields(right.change)
+    if join.kind is not JoinKind.INNER:
+        left, right = (
+            replace(side, change=steps.shared("change of a side", side.change)) for side in (left, right)
+        )
     match join.kind:
         case JoinKind.INNER:
             return _inner(left, right, condition, fresh)

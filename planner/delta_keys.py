@@ -31,11 +31,16 @@ def fresh(
     P0. If dP takes nothing away, no key of it is in P0, since keys are unique in P0 + dP; so none is in C0.
     C0 of another position may know keys that P0 does not: of rows that came since, or that have gone since.
     """
-    one, other = _table(left, buffers), _table(right, buffers)
-    if one is None or other is None:
-        return Fresh()
     equal = _equal_columns(condition)
-    return Fresh(_guard(one, other, equal, tables), _guard(other, one, equal, tables))
+
+    def guard(new: Moments, old: Moments) -> Guard | None:
+        parents, children = _read(new.change, buffers), _read(old.before, buffers)
+        if len(parents) != 1:
+            return None
+        found = (_guard(parents[0], child, equal, tables) for child in children)
+        return next((each for each in found if each is not None), None)
+
+    return Fresh(guard(left, right), guard(right, left))
 
 
 def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weighted:
@@ -43,13 +48,9 @@ def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weight
     return general if guard is None else Choose(guard, shortcut, general)
 
 
-def _table(side: Moments, buffers: Sequence[Buffer]) -> TableBuffer | None:
-    """The table whose rows, or some of them, the side gives one by one."""
-    leaves = [each.buffer for each in within(side.change) if isinstance(each, Read)]
-    if len(leaves) != 1:
-        return None
-    buffer = buffers[leaves[0]]
-    return buffer if isinstance(buffer, TableBuffer) else None
+def _read(outcome: Weighted, buffers: Sequence[Buffer]) -> list[Buffer]:
+    """The buffers whose rows, under their columns' numbers, the outcome's are made of."""
+    return [buffers[each.buffer] for each in within(outcome) if isinstance(each, Read)]
 
 
 def _equal_columns(condition: Scalar) -> set[tuple[int, int]]:
@@ -61,10 +62,10 @@ def _equal_columns(condition: Scalar) -> set[tuple[int, int]]:
     return found
 
 
-def _guard(
-    parent: TableBuffer, child: TableBuffer, equal: set[tuple[int, int]], tables: Tables
-) -> Guard | None:
+def _guard(parent: Buffer, child: Buffer, equal: set[tuple[int, int]], tables: Tables) -> Guard | None:
     """That the parent only grew and both are level, if the columns of a foreign key are all joined."""
+    if not (isinstance(parent, TableBuffer) and isinstance(child, TableBuffer)):
+        return None
     of_parent, of_child = _numbers(parent, tables), _numbers(child, tables)
     for key in tables[child.table].foreign_keys if child.table in tables else ():
         if key.parent != parent.table:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, assert_never
 
 from catalog.schema import Tables
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
-from planner.delta import Moments, Steps, consolidate, keep, linear, read
+from planner.delta import Moments, Steps, consolidate, has_join, keep, linear, read
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
 from planner.delta_join import join_change
 from planner.delta_keys import fresh
@@ -38,11 +38,13 @@ from planner.weighted import (
     Buffer,
     Choose,
     Compute,
+    Consolidate,
     DeltaPlan,
     Groups,
     Guard,
     Moment,
     NodeBuffer,
+    Pairs,
     Read,
     Rows,
     Subplan,
@@ -60,13 +62,17 @@ _UNKNOWN: Final[Tables] = {}
 
 
 def derive(
-    query: LogicalQuery, methods: tuple[Method, ...] = METHODS, tables: Tables = _UNKNOWN
+    query: LogicalQuery,
+    methods: tuple[Method, ...] = METHODS,
+    tables: Tables = _UNKNOWN,
+    store_joins: bool = True,
 ) -> DeltaPlan:
     """The delta plan of an unnested query; each node takes the first of the methods that it can.
 
-    It uses the constraints of these tables.
+    It uses the constraints of these tables. An inner join whose content is needed is stored, or else it is
+    computed anew, from its inputs' content, when that is looked at.
     """
-    derivation = _Derivation(numbers_after(query.plan), methods, tables)
+    derivation = _Derivation(numbers_after(query.plan), methods, tables, store_joins)
     derivation.answer(query)
     return DeltaPlan(tuple(derivation.buffers), tuple(derivation.subplans))
 
@@ -78,6 +84,7 @@ class _Derivation:
     numbers: Numbers
     methods: tuple[Method, ...]
     tables: Tables
+    store_joins: bool
     buffers: list[Buffer] = field(default_factory=list)
     subplans: list[Subplan] = field(default_factory=list)
 
@@ -104,25 +111,28 @@ class _Derivation:
                 return linear(
                     plan, tuple(self.change(each, columns, steps) for each, columns in below), needed
                 )
-            case Join(left=left, right=right):
-                of_left, of_right = _needed_below(plan, needed)
-                sides = self.moments(left, of_left), self.moments(right, of_right)
-                guards = fresh(plan.condition, *sides, self.buffers, self.tables)
-                return join_change(plan, *sides, guards, steps)
+            case Join():
+                return self._join_change(plan, *self._sides(plan, needed), steps)
             case _:
                 return self.moments(plan, needed).change
 
     def moments(self, plan: Plan, needed: Columns) -> Moments:
-        """The node's content at any moment, from buffers: one of its own unless it is cheap over its
-        inputs'."""
+        """The node's content at any moment: from a buffer of its own unless it is little over others'."""
         match plan:
-            case Filter() | Project() | Union() if _is_cheap(plan):
+            case Filter() | Project() | Union() if self._is_cheap(plan):
                 below = zip(children(plan), _needed_below(plan, needed), strict=True)
                 inputs = [self.moments(each, columns) for each, columns in below]
                 return Moments(
                     linear(plan, tuple(each.before for each in inputs), needed),
                     linear(plan, tuple(each.change for each in inputs), needed),
                     linear(plan, tuple(each.after for each in inputs), needed),
+                )
+            case Join() if self._is_cheap(plan):
+                left, right = self._sides(plan, needed)
+                return Moments(
+                    Pairs(left.before, right.before, plan.condition),
+                    self._join_change(plan, left, right, Steps()),
+                    Pairs(left.after, right.after, plan.condition),
                 )
             case Scan():
                 return self._table(plan, needed)
@@ -145,6 +155,24 @@ class _Derivation:
                 )
             case _:
                 assert_never(plan)
+
+    def _is_cheap(self, plan: Plan) -> bool:
+        """Whether the node's content is computed from its inputs' whenever it is looked at."""
+        match plan:
+            case Filter() | Project() | Union():
+                return all(map(self._is_cheap, children(plan)))
+            case Join(kind=kind):
+                return kind is JoinKind.INNER and not self.store_joins
+            case _:
+                return True
+
+    def _sides(self, join: Join, needed: Columns) -> tuple[Moments, Moments]:
+        of_left, of_right = _needed_below(join, needed)
+        return self.moments(join.left, of_left), self.moments(join.right, of_right)
+
+    def _join_change(self, join: Join, left: Moments, right: Moments, steps: Steps) -> Weighted:
+        known = fresh(join.condition, left, right, self.buffers, self.tables)
+        return join_change(join, left, right, known, steps)
 
     def _table(self, scan: Scan, needed: Columns) -> Moments:
         used = tuple(each for each in scan.columns if each.field.column in needed)
@@ -191,7 +219,8 @@ class _Derivation:
         else:
             rows = self._input(aggregate)
             grouping = Grouping(aggregate.keys, self._own(columns))
-            merged = grouping.merged(tallies, rows.change, steps)
+            change = Consolidate(rows.change) if has_join(rows.change) else rows.change
+            merged = grouping.merged(tallies, change, steps)
             anew = grouping.recomputed(
                 lambda present: Tallies(present, aggregate.keys, tallies.stored), rows, steps
             )
@@ -234,17 +263,6 @@ class _Derivation:
             Subplan(number, tuple(sorted(read_ - {number})), tuple(steps.steps), method.value)
         )
         return number
-
-
-def _is_cheap(plan: Plan) -> bool:
-    """Whether the node's content is little work over buffers: no join on the way to them."""
-    match plan:
-        case Filter() | Project() | Union():
-            return all(map(_is_cheap, children(plan)))
-        case Join():
-            return False
-        case _:
-            return True
 
 
 def _needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:

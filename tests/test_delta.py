@@ -17,7 +17,7 @@ from planner.columns import refer
 from planner.delta_method import Method
 from planner.incremental import derive
 from planner.logical import Aggregate, AggregateCall, Aggregated, Field, LogicalQuery, Output, Scan
-from planner.weighted import NodeBuffer
+from planner.weighted import DeltaPlan, NodeBuffer
 from tests.randomplans import FLOAT, FLOATS, TABLES, aggregates, columns_of, commits, queries
 
 METHODS = [
@@ -29,22 +29,32 @@ METHODS = [
 
 @pytest.mark.parametrize("methods", METHODS, ids=lambda methods: methods[0].value)
 @settings(max_examples=120)
-@given(query=queries(), changes=commits())
+@given(query=queries(), changes=commits(), store_joins=st.booleans())
 def test_the_answer_follows_every_commit(
-    methods: tuple[Method, ...], query: LogicalQuery, changes: list[dict[TableName, Changes]]
+    methods: tuple[Method, ...],
+    query: LogicalQuery,
+    changes: list[dict[TableName, Changes]],
+    store_joins: bool,
 ) -> None:
-    follow(query, methods, changes)
+    follow(derive(query, methods, TABLES, store_joins), query, changes)
 
 
 @settings(max_examples=250)
-@given(query=queries(), changes=commits(), methods=st.sampled_from(METHODS), data=st.data())
+@given(
+    query=queries(),
+    changes=commits(),
+    methods=st.sampled_from(METHODS),
+    store_joins=st.booleans(),
+    data=st.data(),
+)
 def test_inputs_advance_apart(
     query: LogicalQuery,
     changes: list[dict[TableName, Changes]],
     methods: tuple[Method, ...],
+    store_joins: bool,
     data: st.DataObject,
 ) -> None:
-    replay = Replay(derive(query, methods, TABLES))
+    replay = Replay(derive(query, methods, TABLES, store_joins))
     contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}
     replay.fire_all()
     for commit in changes:
@@ -68,7 +78,7 @@ def test_inputs_advance_apart(
 def test_a_group_is_followed_until_it_is_gone(
     methods: tuple[Method, ...], query: LogicalQuery, changes: list[dict[TableName, Changes]]
 ) -> None:
-    follow(query, methods, changes)
+    follow(derive(query, methods, TABLES), query, changes)
 
 
 def test_sums_of_floats_do_not_drift() -> None:
@@ -76,7 +86,8 @@ def test_sums_of_floats_do_not_drift() -> None:
     total = AggregateCall(2111, "sum", (refer(scan.columns[1].field),), False, (), None, 0, FLOAT)
     plan = Aggregate(scan, (scan.columns[0].field,), (Aggregated(Field(3, "sum", FLOAT), total),))
     rows: list[Changes] = [[((1, 1e16), 1), ((1, 1.0), 1)], [((1, 1e16), -1)]]
-    follow(LogicalQuery(plan, (Output("sum", 3),)), METHODS[0], [{FLOATS.name: each} for each in rows])
+    query = LogicalQuery(plan, (Output("sum", 3),))
+    follow(derive(query), query, [{FLOATS.name: each} for each in rows])
 
 
 def apply(contents: dict[TableName, Bag], commit: dict[TableName, Changes]) -> None:
@@ -88,9 +99,9 @@ def apply(contents: dict[TableName, Bag], commit: dict[TableName, Changes]) -> N
         contents[name] = +contents[name]
 
 
-def follow(query: LogicalQuery, methods: tuple[Method, ...], changes: list[dict[TableName, Changes]]) -> None:
+def follow(plan: DeltaPlan, query: LogicalQuery, changes: list[dict[TableName, Changes]]) -> None:
     """After every commit the answer is the query's by definition."""
-    replay = Replay(derive(query, methods, TABLES))
+    replay = Replay(plan)
     contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}
     replay.fire_all()
     assert Counter(dict(replay.answer)) == evaluate(query, contents)

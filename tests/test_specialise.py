@@ -22,11 +22,19 @@ from tests.randomplans import TABLES, call, columns_of, commits, queries
 
 
 @settings(max_examples=120)
-@given(query=queries(), changes=commits(), methods=st.sampled_from((METHODS, METHODS[1:], METHODS[2:])))
+@given(
+    query=queries(),
+    changes=commits(),
+    methods=st.sampled_from((METHODS, METHODS[1:], METHODS[2:])),
+    store_joins=st.booleans(),
+)
 def test_a_specialised_firing_writes_the_same(
-    query: LogicalQuery, changes: list[dict[TableName, Changes]], methods: tuple[Method, ...]
+    query: LogicalQuery,
+    changes: list[dict[TableName, Changes]],
+    methods: tuple[Method, ...],
+    store_joins: bool,
 ) -> None:
-    plan = derive(query, methods, TABLES)
+    plan = derive(query, methods, TABLES, store_joins)
     general, special = Replay(plan), Replay(plan)
     for commit in [{}, *changes, {}]:
         general.commit(commit)
