@@ -17,9 +17,9 @@ from executors.reference_replay import Replay
 from executors.reference_values import Bag
 from planner.columns import Numbers, refer
 from planner.incremental import derive
-from planner.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
+from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
 from planner.specialise import Facts, specialise
-from planner.weighted import Guard, Moment, Read
+from planner.weighted import Choose, Guard, Moment, Read
 from planner.weighted_tree import within
 from tests.randomplans import INTEGER, call, columns_of
 
@@ -33,7 +33,8 @@ CHILD: Final = Table(
     (Column("parent", INTEGER, attribute=1), Column("y", INTEGER, attribute=2)),
     foreign_keys=(ForeignKey(("parent",), PARENT.name, ("key",)),),
 )
-TABLES: Final[Tables] = {each.name: each for each in (PARENT, CHILD)}
+OTHER: Final = Table(TableName("public", "other"), (Column("z", INTEGER, attribute=1),))
+TABLES: Final[Tables] = {each.name: each for each in (PARENT, CHILD, OTHER)}
 
 
 def joined(kind: JoinKind, *, parent_first: bool) -> LogicalQuery:
@@ -41,7 +42,28 @@ def joined(kind: JoinKind, *, parent_first: bool) -> LogicalQuery:
     numbers = Numbers()
     parent, child = (Scan(each.name, each.name.name, columns_of(each, numbers)) for each in (PARENT, CHILD))
     equal = call(65, "=", BOOLEAN, refer(fields(parent)[0]), refer(fields(child)[0]))
-    plan = Join(kind, parent, child, equal) if parent_first else Join(kind, child, parent, equal)
+    return every_column(
+        Join(kind, parent, child, equal) if parent_first else Join(kind, child, parent, equal)
+    )
+
+
+def joined_with_another() -> LogicalQuery:
+    """The child with another table, and then with its parent."""
+    numbers = Numbers()
+    parent, child, other = (
+        Scan(each.name, each.name.name, columns_of(each, numbers)) for each in TABLES.values()
+    )
+    key, _ = fields(parent)
+    refers, y = fields(child)
+    [z] = fields(other)
+    children = Join(JoinKind.INNER, child, other, call(65, "=", BOOLEAN, refer(y), refer(z)))
+    return every_column(
+        Join(JoinKind.INNER, children, parent, call(65, "=", BOOLEAN, refer(key), refer(refers)))
+    )
+
+
+def every_column(plan: Plan) -> LogicalQuery:
+    """The plan's rows as they are."""
     return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
 
 
@@ -53,13 +75,14 @@ def histories(draw: st.DrawFn) -> list[dict[TableName, Bag]]:
     children: Bag = Counter()
     for _ in range(draw(st.integers(1, 5))):
         grows = draw(st.booleans())
-        others = draw(st.dictionaries(st.integers(0, 3), st.integers(0, 1)))
-        parents = others | parents if grows else others
+        come = draw(st.dictionaries(st.integers(0, 3), st.integers(0, 1)))
+        parents = come | parents if grows else come
         refers = st.sampled_from([None, *sorted(parents)])
         more = draw(st.lists(st.tuples(refers, st.integers(0, 1)), max_size=4))
         old = children.elements() if grows or draw(st.booleans()) else ()
         children = Counter(row for row in (*old, *more) if row[0] is None or row[0] in parents)
-        history.append({PARENT.name: Counter(parents.items()), CHILD.name: children})
+        others: Bag = Counter((each,) for each in draw(st.lists(st.integers(0, 1), max_size=2)))
+        history.append({PARENT.name: Counter(parents.items()), CHILD.name: children, OTHER.name: others})
     return history
 
 
@@ -68,15 +91,19 @@ def difference(old: Bag, new: Bag) -> Changes:
     return [(row, 1) for row in (new - old).elements()] + [(row, -1) for row in (old - new).elements()]
 
 
-@pytest.mark.parametrize("kind", JoinKind, ids=lambda kind: kind.value)
-@pytest.mark.parametrize("parent_first", [True, False])
+QUERIES: Final = [
+    *(joined(kind, parent_first=parent_first) for kind in JoinKind for parent_first in (True, False)),
+    joined_with_another(),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
 @settings(max_examples=60)
 @given(history=histories(), data=st.data())
 def test_the_answer_is_the_join(
-    kind: JoinKind, parent_first: bool, history: list[dict[TableName, Bag]], data: st.DataObject
+    query: LogicalQuery, history: list[dict[TableName, Bag]], data: st.DataObject
 ) -> None:
-    query = joined(kind, parent_first=parent_first)
-    replay = Replay(derive(query, tables=TABLES))
+    replay = Replay(derive(query, tables=TABLES, store_joins=False))
     tables: dict[TableName, Bag] = {name: Counter() for name in TABLES}
     [subplan] = replay.plan.subplans
     for state in history:
@@ -114,6 +141,12 @@ def test_new_parents_are_not_looked_for(kind: JoinKind, parent_first: bool) -> N
     reads = {each for step in steps for each in within(step.outcome) if isinstance(each, Read)}
     assert asked == [Guard((parent,), ((parent, child),))]
     assert {each.moment for each in reads if each.buffer == child} == {Moment.CHANGE}
+
+
+def test_a_foreign_key_is_seen_through_a_join() -> None:
+    [subplan] = derive(joined_with_another(), tables=TABLES, store_joins=False).subplans
+    nodes = [each for step in subplan.steps for each in within(step.outcome)]
+    assert [each.guard for each in nodes if isinstance(each, Choose)] == [Guard((2,), ((2, 0),))]
 
 
 def test_a_key_that_is_not_joined_in_full_proves_nothing() -> None:
