@@ -120,7 +120,7 @@ def creation(turns: int, major: int) -> tuple[Reading, ...]:
             def measure_ours(turn: int) -> Figures:
                 created = median(milliseconds(stand, ours, text) for text in texts)
                 binding = asyncio.run(bind_all(server.dsn(**options), texts, signatures, tables))
-                return {CREATION: created, BINDING: binding, ADDED: created + binding - alone[turn]}
+                return {CREATION: created, BINDING: binding, ADDED: created - alone[turn]}
 
             return take_turns(CREATE, {ALONE: measure_alone, OURS: measure_ours}, turns)
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from catalog.errors import NotMaintainable
 
-_NODES: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
+UNBINDABLE: Final[dict[type[exp.Expr], tuple[str, str | None]]] = {
     exp.BitString: ("a bit string", None),
     exp.Cube: ("CUBE", "Write one query for each grouping and put UNION ALL between them."),
     exp.Dot: ("a field of a row, or a function outside pg_catalog", None),
@@ -37,6 +37,6 @@ def refused(piece: str, hint: str | None = None) -> NotMaintainable:
 def refused_node(node: exp.Expr) -> NotMaintainable:
     """The error for a node of the tree that no rule covers, by its name in the table or its own."""
     for kind in type(node).__mro__:
-        if kind in _NODES:
-            return refused(*_NODES[kind])
+        if kind in UNBINDABLE:
+            return refused(*UNBINDABLE[kind])
     return refused(f"the construct {type(node).__name__}: {node.sql(dialect='postgres')[:80]}")

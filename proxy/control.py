@@ -59,7 +59,7 @@ class Control:
         return None
 
     async def answer(self, database: str, asked: str, prepare: Callable[[Error | None], None]) -> None:
-        """Have a question judged and the outcome prepared, then hold the lock that says so until cancelled."""
+        """Have a question judged, the outcome prepared, then hold the lock that says so until cancelled."""
         loop = asyncio.get_running_loop()
         question = await loop.run_in_executor(self._thread, read_question, asked)
         if question is None:

@@ -12,6 +12,7 @@ import pytest
 
 from catalog.refusals import REFUSALS
 from dialect.settings import OPTIONS
+from dialect.unbindable import UNBINDABLE
 from tests.servers import Gavial
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -129,4 +130,12 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
     ]
     lines += ["| message | why | a way out |", "|---|---|---|"]
     lines += [f"| {each.message.replace('%s', '…')} | {each.reason} | {each.hint} |" for each in REFUSALS]
+    lines += [
+        "",
+        "What binding has no rule for is refused in the same way: *cannot maintain a query with …*, for example",
+        "",
+        "| piece | a way out |",
+        "|---|---|",
+    ]
+    lines += sorted({f"| {piece} | {hint or ''} |" for piece, hint in UNBINDABLE.values()})
     check_document("options-and-refusals.md", "\n".join(lines) + "\n")
