@@ -132,7 +132,7 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
     lines += [f"| {each.message.replace('%s', '…')} | {each.reason} | {each.hint} |" for each in REFUSALS]
     lines += [
         "",
-        "What binding has no rule for is refused in the same way: *cannot maintain a query with …*, for example",
+        "What binding has no rule for is refused in the same way: *cannot maintain a query with …*, such as",
         "",
         "| piece | a way out |",
         "|---|---|",
