@@ -12,6 +12,7 @@ from psycopg import Connection
 
 _QUERIES: Final = """
     SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings, q.status,
+           q.position IS NOT NULL,
            n.nspname::text, c.relname::text
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
@@ -34,6 +35,7 @@ class Running:
     options: Mapping[str, Any]
     settings: Mapping[str, str]
     status: str
+    answered: bool
     schema: str
     name: str
 

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
@@ -39,7 +41,8 @@ from sources.place import Place
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.2
-_RETRY_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 2.0
+_LONGEST_RETRY_SECONDS: Final = 300.0
 
 
 class Answers:
@@ -70,6 +73,20 @@ class Answers:
             self._outcome.result()
 
 
+@dataclass(frozen=True, slots=True)
+class _Retry:
+    """Until when a query that failed is left alone, and for how long after it fails again."""
+
+    until: float = 0.0
+    seconds: float = _RETRY_SECONDS
+
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.until
+
+    def longer(self) -> _Retry:
+        return _Retry(time.monotonic() + self.seconds, min(2 * self.seconds, _LONGEST_RETRY_SECONDS))
+
+
 class Answering:
     """The queries of a database, from the first firing of each to its last."""
 
@@ -79,7 +96,7 @@ class Answering:
         self._engine = engine
         self._queries: dict[UUID, StandingQuery] = {}
         self._signatures: Signatures | None = None
-        self._not_before: dict[UUID, float] = {}
+        self._retries: defaultdict[UUID, _Retry] = defaultdict(_Retry)
 
     def run(self, stop: threading.Event) -> None:
         """Until told otherwise; what fails is said where users look, and tried again."""
@@ -109,9 +126,9 @@ class Answering:
             for run in runs:
                 self._fail(connection, run, "55000", "the standing query is suspended")
             return False
-        if time.monotonic() < self._not_before.get(query.id, 0.0):
+        if not self._retries[query.id].is_over():
             return False
-        if query.status == "initialising":
+        if query.status == "initialising" or (query.status == "error" and not query.answered):
             return _is_captured(connection, query)
         if runs:
             return self._position() >= min(run.target for run in runs)
@@ -135,7 +152,7 @@ class Answering:
                 return
             for run in met:
                 finish_run(connection, run.id, position, {})
-            self._not_before.pop(query.id, None)
+            self._retries.pop(query.id, None)
         except Error as error:
             log.info("standing query %s.%s: %s", query.schema, query.name, in_one_line(error))
             with connection.transaction():
@@ -143,7 +160,7 @@ class Answering:
                 set_status(connection, query.id, "error", error.sqlstate, in_one_line(error))
                 for run in met:
                     self._fail(connection, run, error.sqlstate, error.message, error.detail, error.hint)
-            self._not_before[query.id] = time.monotonic() + _RETRY_SECONDS
+            self._retries[query.id] = self._retries[query.id].longer()
 
     def _known(self, connection: Connection, query: Running) -> StandingQuery:
         known = self._queries.get(query.id)

@@ -104,7 +104,9 @@ class StandingQuery:
     def _publish(
         self, connection: Connection, query: Running, shelf: Shelf, fired: Fired, number: int, position: int
     ) -> bool:
-        anew = query.status == "initialising"
+        answer = self.work.plan.answer
+        known = (PUBLISHED, self.work.name(answer)) in self.offsets
+        anew = query.status == "initialising" or not known
         changes, offsets = self._unpublished(shelf, fired, anew)
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)

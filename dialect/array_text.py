@@ -7,16 +7,17 @@ from typing import Final
 
 from catalog.errors import FeatureNotSupported
 
+_SPACES: Final = " \t\n\v\f\r"
 _ELEMENT: Final = re.compile(
-    r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\\s]|\\.)(?:[^",{}\\]|\\.)*?))\s*([,}])', re.DOTALL
+    r'[ \t-\r]*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\ \t-\r]|\\.)(?:[^",{}\\]|\\.)*?))[ \t-\r]*([,}])', re.DOTALL
 )
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def elements_of(text: str) -> tuple[str | None, ...]:
     """The elements of an array of one dimension, None for NULL."""
-    stripped = text.strip()
-    if re.fullmatch(r"\{\s*\}", stripped):
+    stripped = text.strip(_SPACES)
+    if re.fullmatch(r"\{[ \t-\r]*\}", stripped):
         return ()
     if not stripped.startswith("{"):
         raise _unreadable(text)

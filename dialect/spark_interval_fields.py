@@ -1,4 +1,4 @@
-"""INTERVAL YEAR, INTERVAL DAY TO MINUTE and the like: which parts of an interval its type's modifier keeps."""
+"""INTERVAL YEAR, INTERVAL DAY TO MINUTE and the like: the parts of an interval that its type keeps."""
 
 from __future__ import annotations
 

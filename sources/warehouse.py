@@ -16,6 +16,7 @@ from pyarrow import fs
 
 from catalog.batch import Batch
 from catalog.errors import DamagedBatch
+from sources.arrow import columns_with_bounds
 from sources.bounds import bounds_of
 
 WEIGHT: Final = "weight"
@@ -53,7 +54,8 @@ class Warehouse:
         if not _BUFFER.fullmatch(buffer):
             raise ValueError(f"{buffer!r} names no buffer")
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression=COMPRESSION, store_schema=False)
+        bounded = columns_with_bounds(table.schema)
+        pq.write_table(table, sink, compression=COMPRESSION, store_schema=False, write_statistics=bounded)
         content = sink.getvalue()
         file = f"{buffer}/{to_offset:016x}-{uuid.uuid4().hex}.parquet"
         if self._local:

@@ -90,9 +90,6 @@ def test_spark_reads_what_was_sealed(session: SparkSession, tmp_path: Path) -> N
         assert told(read[name].combine_chunks()) == told(table[name].combine_chunks()), storage
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Warehouse.seal writes bounds for columns_with_bounds() and the others too"
-)
 @pytest.mark.parametrize("storage", [Plain.FLOAT32, Plain.FLOAT64])
 def test_a_filter_finds_what_bounds_in_files_hide(
     session: SparkSession, tmp_path: Path, storage: Storage
