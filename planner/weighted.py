@@ -108,8 +108,9 @@ class Among:
 class Guard:
     """What can be known of a firing from the figures of its batches, before anything is read.
 
-    None of the buffers `appended` has a negative weight in its range, and the contents BEFORE of each pair in
-    `level` are those of the same position.
+    None of the buffers `appended` has a negative weight in its range. The contents BEFORE of each pair in
+    `level`, a parent and a child, are those of the same position, and each key of the child is there in the
+    parent: not so once a session whose triggers were off left a child alone.
     """
 
     appended: tuple[int, ...]
