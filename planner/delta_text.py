@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from planner.conditions import is_true
-from planner.logical import Aggregated, Field
+from planner.logical import Field
 from planner.text_parts import PartsText
 from planner.weighted import (
     Among,
@@ -105,8 +105,7 @@ class _Lines:
                 columns = ", ".join(map(self._tallied, tallied))
                 return f"Tallies{self._by(keys)}: {columns}"
             case Groups(keys=keys, columns=aggregated):
-                columns = ", ".join(map(self._aggregated, aggregated))
-                return f"Groups{self._by(keys)}: {columns}".removesuffix(": ")
+                return f"Groups{self._by(keys)}: {self._parts.aggregated(aggregated)}".removesuffix(": ")
             case First(order=order, limit=limit, offset=offset):
                 first = "all" if limit is None else str(limit)
                 after = f" after {offset}" if offset else ""
@@ -116,9 +115,6 @@ class _Lines:
 
     def _by(self, keys: tuple[Field, ...]) -> str:
         return f" by {self._parts.fields(keys)}" if keys else ""
-
-    def _aggregated(self, aggregated: Aggregated) -> str:
-        return f"{self._parts.fields((aggregated.field,))} = {self._parts.call(aggregated.call)}"
 
     def _tallied(self, tallied: Tallied) -> str:
         value = "" if tallied.value is None else f" {self._parts.text(tallied.value)}"

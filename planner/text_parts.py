@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.logical import AggregateCall, Computed, Field, Order
+from planner.logical import AggregateCall, Aggregated, Computed, Field, Order
 from planner.text_scalar import ScalarText
 
 
@@ -19,13 +19,9 @@ class PartsText(ScalarText):
         """Columns with what they are computed from, if not from themselves."""
         return ", ".join(map(self._computed, these))
 
-    def call(self, call: AggregateCall) -> str:
-        """An aggregate."""
-        values = ", ".join(self.text(each) for each in call.arguments) or "*"
-        distinct = "distinct " if call.distinct else ""
-        order = f" order by {self.order(call.order)}" if call.order else ""
-        condition = "" if call.condition is None else f" where {self.text(call.condition)}"
-        return f"{call.name}({distinct}{values}{order}{condition})"
+    def aggregated(self, these: Iterable[Aggregated]) -> str:
+        """Columns with the aggregates that give them."""
+        return ", ".join(f"{self.column(each.field.column)} = {self._call(each.call)}" for each in these)
 
     def order(self, order: Iterable[Order]) -> str:
         """An order."""
@@ -39,3 +35,10 @@ class PartsText(ScalarText):
     def _computed(self, computed: Computed) -> str:
         name, value = self.column(computed.field.column), self.text(computed.value)
         return name if name == value else f"{name} = {value}"
+
+    def _call(self, call: AggregateCall) -> str:
+        values = ", ".join(self.text(each) for each in call.arguments) or "*"
+        distinct = "distinct " if call.distinct else ""
+        order = f" order by {self.order(call.order)}" if call.order else ""
+        condition = "" if call.condition is None else f" where {self.text(call.condition)}"
+        return f"{call.name}({distinct}{values}{order}{condition})"
