@@ -21,7 +21,7 @@ class PartsText(ScalarText):
 
     def aggregated(self, these: Iterable[Aggregated]) -> str:
         """Columns with the aggregates that give them."""
-        return ", ".join(f"{self.column(each.field.column)} = {self._call(each.call)}" for each in these)
+        return ", ".join(f"{self.column(each.field.column)} = {self._aggregate(each.call)}" for each in these)
 
     def order(self, order: Iterable[Order]) -> str:
         """An order."""
@@ -36,7 +36,7 @@ class PartsText(ScalarText):
         name, value = self.column(computed.field.column), self.text(computed.value)
         return name if name == value else f"{name} = {value}"
 
-    def _call(self, call: AggregateCall) -> str:
+    def _aggregate(self, call: AggregateCall) -> str:
         values = ", ".join(self.text(each) for each in call.arguments) or "*"
         distinct = "distinct " if call.distinct else ""
         order = f" order by {self.order(call.order)}" if call.order else ""
