@@ -5,10 +5,11 @@ from __future__ import annotations
 from catalog.schema import Table, Tables
 from dialect.scalar import Call, Reference, Scalar
 from planner.columns import column_numbers, references
-from planner.conditions import conjuncts
+from planner.conditions import conjuncts, is_true
 from planner.equality import is_equality
 from planner.logical import (
     Aggregate,
+    DependentJoin,
     Distinct,
     Filter,
     Join,
@@ -30,6 +31,8 @@ def exactly_one_row(plan: Plan) -> bool:
             return not keys
         case Values(rows=rows):
             return len(rows) == 1
+        case Join(kind=JoinKind.INNER) | DependentJoin(kind=JoinKind.INNER) if is_true(plan.condition):
+            return exactly_one_row(plan.left) and exactly_one_row(plan.right)
     return False
 
 
@@ -46,14 +49,28 @@ def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
             return _single(child, tables, fixed)
         case Top(input=child, limit=limit):
             return (limit is not None and limit <= 1) or _single(child, tables, fixed)
-        case Join(kind=JoinKind.SEMI | JoinKind.ANTI, left=left):
-            return _single(left, tables, fixed)
-        case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
-            known = _with_fixed(fixed, column_numbers(plan), conjuncts(condition))
-            return _single(left, tables, known) and _single(right, tables, known)
+        case Join() | DependentJoin():
+            return _single_pair(plan, tables, fixed)
         case Scan(table=table):
             return _has_key_in(plan, tables[table], fixed)
     return exactly_one_row(plan)
+
+
+def _single_pair(join: Join | DependentJoin, tables: Tables, fixed: frozenset[int]) -> bool:
+    """One row on the left, whose columns then are fixed, and at most one partner of it."""
+    own, conditions = column_numbers(join), conjuncts(join.condition)
+    match join.kind:
+        case JoinKind.SEMI | JoinKind.ANTI:
+            return _single(join.left, tables, fixed)
+        case JoinKind.INNER:
+            fixed = _with_fixed(fixed, own, conditions)
+        case JoinKind.LEFT:
+            pass
+        case _:
+            return False
+    if not _single(join.left, tables, fixed):
+        return False
+    return _single(join.right, tables, _with_fixed(fixed | column_numbers(join.left), own, conditions))
 
 
 def _with_fixed(fixed: frozenset[int], own: frozenset[int], conditions: tuple[Scalar, ...]) -> frozenset[int]:

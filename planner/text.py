@@ -50,7 +50,7 @@ class _Lines:
         match plan:
             case Scan(table=table, alias=alias, columns=columns):
                 read = self._parts.fields(each.field for each in columns)
-                return f"Scan {table.schema}.{table.name} {alias}: {read}"
+                return f"Scan {table.schema}.{table.name} {alias}: {read}".removesuffix(": ")
             case Values(rows=rows, fields=these):
                 written = (f"({', '.join(self._parts.text(value) for value in row)})" for row in rows)
                 return f"Values ({self._parts.fields(these)}): {', '.join(written)}"

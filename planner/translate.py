@@ -12,6 +12,7 @@ from planner.columns import Numbers, passing, refer, references
 from planner.logical import Aggregate, Field, LogicalQuery, Order, Plan, Project, Scan, Top
 from planner.logical import Output as LogicalOutput
 from planner.refused import Refused
+from planner.rows import at_most_one_row
 from planner.translate_scope import Relation, Scope
 from planner.translate_select import translate_rows, translate_select
 from planner.translate_set import translate_set, translate_values
@@ -52,6 +53,8 @@ class _QueryTranslator:
         if limit is None and not offset:
             return self._body(query, scope, ())[0]
         relation, keys = self._body(query, scope, tuple(each.expression for each in query.order))
+        if limit != 0 and not offset and at_most_one_row(relation.plan, self.tables):
+            return relation
         order = tuple(
             Order(refer(key), each.descending, each.nulls_first)
             for key, each in zip(keys, query.order, strict=True)

@@ -8,14 +8,11 @@ from dialect.bound import CommonTableScan, Derived, FromItem, Join, JoinKind, Sc
 from planner import logical
 from planner.columns import column_numbers
 from planner.conditions import TRUE, conjunction
-from planner.logical import Field, Plan, TableColumn, Values
+from planner.logical import Field, Plan, TableColumn
 from planner.refused import Refused
 from planner.translate_condition import split_condition
 from planner.translate_expression import ExpressionTranslator
-from planner.translate_scope import Placement, Relation, Scope, Translator, joined
-
-ONE_ROW: Final = Values(((),), ())
-"""What there is without FROM: one row without columns."""
+from planner.translate_scope import ONE_ROW, Placement, Relation, Scope, Translator, joined
 
 _KINDS: Final = {
     JoinKind.LEFT: logical.JoinKind.LEFT,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from catalog.schema import Tables
 from dialect.bound import CommonTable, Query
 from dialect.bound_expression import Expression
 from dialect.scalar import Scalar
 from planner.columns import Numbers, column_numbers, free_columns, references
-from planner.logical import AggregateCall, DependentJoin, Field, Join, JoinKind, Plan
+from planner.conditions import is_true
+from planner.logical import AggregateCall, DependentJoin, Field, Join, JoinKind, Plan, Values
+
+ONE_ROW: Final = Values(((),), ())
+"""What there is without FROM: one row without columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class Place(Protocol):
 
 def joined(kind: JoinKind, left: Plan, right: Plan, condition: Scalar) -> Plan:
     """The join, dependent where the right side is computed for each left row."""
+    if left == ONE_ROW and kind is JoinKind.INNER and is_true(condition):
+        return right
     if free_columns(right) & column_numbers(left):
         return DependentJoin(kind, left, right, condition)
     return Join(kind, left, right, condition)

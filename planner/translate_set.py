@@ -24,8 +24,7 @@ from planner.logical import (
 )
 from planner.refused import Refused
 from planner.translate_expression import ExpressionTranslator
-from planner.translate_from import ONE_ROW
-from planner.translate_scope import Relation, Scope, Translator, placed
+from planner.translate_scope import ONE_ROW, Relation, Scope, Translator, placed
 
 
 def translate_set(translator: Translator, operation: bound.SetOperation, scope: Scope) -> Relation:

@@ -78,3 +78,6 @@ SELECT t.id FROM things t WHERE t.whole IN (WITH c AS (SELECT o.id FROM others o
 WITH c AS (SELECT thing_id, sum(amount) AS s FROM others GROUP BY thing_id) SELECT thing_id, s FROM c WHERE s > (SELECT avg(s) FROM c);
 SELECT (SELECT count(*) FROM things) AS a, (SELECT sum(amount) FROM others WHERE false) AS b;
 SELECT id FROM things t WHERE EXISTS (SELECT 1 FROM others o WHERE o.thing_id = t.id LIMIT 3) AND NOT EXISTS (SELECT 1 FROM others LIMIT 0);
+SELECT o.id, (SELECT t.label FROM things t WHERE t.id = o.thing_id ORDER BY t.whole LIMIT 1) AS l FROM others o;
+SELECT o.id, (SELECT u.label FROM things t LEFT JOIN things u ON u.id = t.whole WHERE t.id = o.thing_id) AS l FROM others o;
+SELECT o.id, (SELECT max(t.label) FROM things t WHERE t.whole > o.id LIMIT 1) AS l FROM others o;
