@@ -10,6 +10,7 @@ from catalog.schema import Tables
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
 from planner.delta import Moments, Steps, consolidate, has_join, keep, linear, read
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
+from planner.delta_distinct import distinct_first
 from planner.delta_join import join_change
 from planner.delta_keys import fresh
 from planner.delta_method import METHODS, Method
@@ -190,7 +191,7 @@ class _Derivation:
 
     def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
         kept = tuple(each for each in aggregate.columns if each.field.column in needed)
-        aggregate = Aggregate(aggregate.input, aggregate.keys, kept)
+        aggregate = distinct_first(Aggregate(aggregate.input, aggregate.keys, kept), self.numbers)
         tallies = tallying(aggregate, properties(aggregate.input, self.tables).not_null, self.numbers)
         possible = {Method.RECOMPUTE}
         if tallies is not None:

@@ -225,8 +225,9 @@ def aggregates(draw: st.DrawFn) -> LogicalQuery:
     making = Draw(draw)
     scan = making.scan(draw(st.sampled_from(tuple(TABLES.values()))))
     key, value = fields(scan)
+    distinct = draw(st.booleans())
     calls = [
-        AggregateCall(function, name, (refer(value),), False, (), None, 0, SqlType(result))
+        AggregateCall(function, name, (refer(value),), distinct, (), None, 0, SqlType(result))
         for name, function, argument, result in _FUNCTIONS
         if argument == value.type.oid
     ]
