@@ -76,7 +76,7 @@ class ExpressionTranslator:
         """The value of the expression."""
         grouping = self.scope.grouping
         if grouping is not None and grouping.expressions and expression in grouping.expressions:
-            return refer(grouping.expressions[expression])
+            return refer(grouping.expressions[expression].field)
         match expression:
             case bound.Column(level=level, source=source, column=column):
                 return refer(self.scope.outward(level).column(source, column))

@@ -11,7 +11,7 @@ from dialect.bound_expression import Expression
 from dialect.scalar import Scalar
 from planner.columns import Numbers, column_numbers, free_columns, references
 from planner.conditions import is_true
-from planner.logical import AggregateCall, DependentJoin, Field, Join, JoinKind, Plan, Values
+from planner.logical import AggregateCall, Computed, DependentJoin, Field, Join, JoinKind, Plan, Values
 
 ONE_ROW: Final = Values(((),), ())
 """What there is without FROM: one row without columns."""
@@ -49,7 +49,7 @@ class Grouping:
 
     place: Place
     keys: dict[int, Field] = field(default_factory=dict)
-    expressions: dict[Expression, Field] = field(default_factory=dict)
+    expressions: dict[Expression, Computed] = field(default_factory=dict)
     calls: dict[AggregateCall, Field] = field(default_factory=dict)
 
 

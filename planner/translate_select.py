@@ -19,7 +19,7 @@ from planner.logical import (
     fields,
 )
 from planner.refused import Refused
-from planner.translate_condition import Condition, split_condition
+from planner.translate_condition import split_condition
 from planner.translate_expression import ExpressionTranslator
 from planner.translate_from import translate_from
 from planner.translate_scope import Grouping, Relation, Scope, Translator, placed
@@ -36,18 +36,15 @@ def translate_select(
 ) -> tuple[Relation, tuple[Field, ...]]:
     """The targets' relation, whose plan also has the columns to order by."""
     plan = translate_rows(translator, select, scope)
-    having = Condition()
-    if select.grouped:
-        grouping = Grouping(ExpressionTranslator(translator, scope, []))
-        scope = replace(scope, grouping=grouping)
-        computed = _keys(grouping, select.group)
-        having = split_condition(translator, scope, select.having)
+    grouping = _grouping(translator, select.group, scope) if select.grouped else None
+    scope = replace(scope, grouping=grouping)
+    having = split_condition(translator, scope, select.having)
     place = ExpressionTranslator(translator, scope, [])
     targets = tuple((each.name, place.scalar(each.expression)) for each in select.targets)
     keys = tuple(("order", place.scalar(each)) for each in order)
-    if select.grouped:
-        plan = having.on(_grouped(plan, grouping, computed))
-    plan = placed(plan, place.placements)
+    if grouping is not None:
+        plan = _grouped(plan, grouping)
+    plan = placed(having.on(plan), place.placements)
     projected, columns = _projected(translator.numbers, plan, targets + keys)
     if _distinct(select):
         projected = Distinct(projected)
@@ -55,27 +52,26 @@ def translate_select(
     return relation, columns[len(targets) :]
 
 
-def _keys(grouping: Grouping, group: tuple[Expression, ...]) -> tuple[Computed, ...]:
-    """The expressions to group by that are no columns, to be computed below the aggregate."""
-    computed = []
+def _grouping(translator: Translator, group: tuple[Expression, ...], scope: Scope) -> Grouping:
+    """The keys: columns, and what has to be computed below the aggregate."""
+    grouping = Grouping(ExpressionTranslator(translator, scope, []))
     for expression in group:
         if isinstance(expression, Column) and expression.level == 0:
-            field = grouping.place.scope.column(expression.source, expression.column)
-        elif expression in grouping.expressions:
-            continue
-        else:
+            field = scope.column(expression.source, expression.column)
+            grouping.keys[field.column] = field
+        elif expression not in grouping.expressions:
             scalar = grouping.place.scalar(expression)
-            field = grouping.place.translator.numbers.field("key", scalar.type)
-            grouping.expressions[expression] = field
-            computed.append(Computed(field, scalar))
-        grouping.keys[field.column] = field
-    return tuple(computed)
+            field = translator.numbers.field("key", scalar.type)
+            grouping.keys[field.column] = field
+            grouping.expressions[expression] = Computed(field, scalar)
+    return grouping
 
 
-def _grouped(plan: Plan, grouping: Grouping, computed: tuple[Computed, ...]) -> Plan:
+def _grouped(plan: Plan, grouping: Grouping) -> Plan:
+    """The aggregate, once it is known what is asked of it."""
     plan = placed(plan, grouping.place.placements)
-    if computed:
-        plan = Project(plan, (*passing(fields(plan)), *computed))
+    if grouping.expressions:
+        plan = Project(plan, (*passing(fields(plan)), *grouping.expressions.values()))
     columns = tuple(Aggregated(field, call) for call, field in grouping.calls.items())
     return Aggregate(plan, tuple(grouping.keys.values()), columns)
 
