@@ -58,7 +58,7 @@ class Control:
             )
         return None
 
-    async def answer(self, database: str, asked: str, prepare: Callable[[Error | None], None]) -> None:
+    async def answer(self, database: str, asked: str, prepare: Callable[[Error | str], None]) -> None:
         """Have a question judged, the outcome prepared, then hold the lock that says so until cancelled."""
         loop = asyncio.get_running_loop()
         question = await loop.run_in_executor(self._thread, read_question, asked)
@@ -68,9 +68,9 @@ class Control:
         while True:
             try:
                 async with self._connection(database) as connection:
-                    refusal = await judged
-                    prepare(refusal)
-                    number = question.ticket + (refusal is not None)
+                    outcome = await judged
+                    prepare(outcome)
+                    number = question.ticket + isinstance(outcome, Error)
                     await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
                     async for _ in connection.notifies():
                         pass
@@ -78,8 +78,8 @@ class Control:
                 log.warning("cannot answer a statement in database %r: %s", database, _line(error))
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _judge(self, database: str, question: Question) -> Error | None:
-        """Why a query cannot be kept, if it cannot."""
+    async def _judge(self, database: str, question: Question) -> Error | str:
+        """Why a query cannot be kept, or how it is explained."""
         try:
             signatures = await self._signatures_of(database, question.server)
         except psycopg.Error as error:
@@ -88,7 +88,7 @@ class Control:
         await asyncio.wait([judged])
         match judged.exception():
             case None:
-                return None
+                return judged.result()
             case Error() as refusal:
                 return refusal
             case bug:

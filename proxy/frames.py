@@ -26,6 +26,7 @@ _BUSY: Final = 0
 _TERMINATE: Final = ord("X")
 _READY, _PARAMETER, _NOTICE, _COMPLETE, _ERROR, _SUSPENDED = b"ZSNCEs"
 _TEXT: Final = frozenset(b"QP")
+_ROW: Final = ord("D")
 _DATA: Final = frozenset(b"Dd")
 _LARGE: Final = frozenset(b"QPFBd")
 _KNOWN: Final = frozenset(b"QPBEDCSHFXdcf")
@@ -134,7 +135,7 @@ def may_be_ours(text: bytes) -> bool:
 class ServerFrames:
     """The server's stream: follows the transaction state, shows small messages to a watcher."""
 
-    __slots__ = ("_beyond", "_rest", "last", "on_parameter", "status", "watcher")
+    __slots__ = ("_beyond", "_rest", "last", "on_parameter", "rows_wanted", "status", "watcher")
 
     def __init__(self, on_parameter: Callable[[bytes], None]) -> None:
         self.status = _BUSY
@@ -143,6 +144,8 @@ class ServerFrames:
         """Type of the last message begun."""
         self.watcher: Watcher | None = None
         """Sees notices, completions, errors; what it returns is forwarded instead."""
+        self.rows_wanted = False
+        """Whether the watcher sees rows too."""
         self.on_parameter = on_parameter
         self._rest = b""
         self._beyond = 0
@@ -193,7 +196,7 @@ class ServerFrames:
         while at + 5 <= size:
             kind, length = header(data, at)
             end = at + 1 + length
-            if kind in _WATCHED and length <= HELD_NEWS:
+            if (kind in _WATCHED or (kind == _ROW and self.rows_wanted)) and length <= HELD_NEWS:
                 if end > size:
                     break
                 self.last = kind

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any, TypeAlias
 
 from catalog.description import table_from, view_from, with_types
@@ -13,6 +14,8 @@ from catalog.errors import NotMaintainable
 from catalog.schema import Tables, View, Views
 from catalog.signatures import Signatures
 from dialect.bind import bind
+from dialect.bound import Query
+from dialect.bound_text import BoundText
 from dialect.expectations import check_expectations
 from dialect.places import Places, place_of
 
@@ -31,6 +34,7 @@ class Question:
     types: list[list[Any]]
     places: Places
     options: Options
+    explain: bool
 
 
 def read_question(text: str) -> Question | None:
@@ -48,19 +52,26 @@ def read_question(text: str) -> Question | None:
             asked["types"],
             asked["places"],
             asked["options"],
+            asked["explain"],
         )
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def judge(question: Question, signatures: Signatures) -> None:
-    """Raise the error that the client is to get; what a query must satisfy to be kept is checked here."""
+def judge(question: Question, signatures: Signatures) -> str:
+    """How the query is understood, if that was asked; raises the error that the client is to get."""
     known = with_types(signatures, question.types)
-    view = question.view
     try:
-        bind(view.text, question.tables, known, view.columns, question.views)
+        query = check(question, known)
     except NotMaintainable as error:
         error.position = place_of(error.piece, question.places)
         raise
     if expected := question.options.get("EXPECT"):
         check_expectations(expected, question.tables, question.places["option"]["EXPECT"])
+    return indent(BoundText(known).query(query), "    ") if question.explain else ""
+
+
+def check(question: Question, signatures: Signatures) -> Query:
+    """What a query must satisfy to be kept, one condition after the other."""
+    view = question.view
+    return bind(view.text, question.tables, signatures, view.columns, question.views)

@@ -33,6 +33,11 @@ def error_response(error: Error, *, severity: str = "FATAL") -> bytes:
     return message(b"E", body + b"\x00")
 
 
+def data_row(value: bytes) -> bytes:
+    """A row of one column."""
+    return message(b"D", struct.pack("!HI", 1, len(value)) + value)
+
+
 def fields_of(body: bytes) -> dict[str, str]:
     """Fields of an ErrorResponse or NoticeResponse body by their letter; malformed ones are left out."""
     parts = body.split(b"\x00")

@@ -137,6 +137,7 @@ class Relay:
     def _watch(self, session: Session, kind: int, frame: bytes) -> bytes:
         """Show the session a message of the server's; begin or end an answer when it asks or has heard."""
         out = session.watch(kind, frame)
+        self.server.frames.rows_wanted = session.explains
         if session.question != self._asked:
             self._asked = session.question
             if self._judging is not None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from catalog.errors import Error
 from dialect.rewrite import Edit, codec_of, rewrite
-from proxy.messages import fields_of, message
+from proxy.messages import data_row, fields_of, message
 from proxy.relocation import relocated, replaced
 
 MARK: Final = "GV001"
@@ -24,7 +24,7 @@ REFUSED: Final = "GV003"
 """SQLSTATE of the error in whose place the client gets the one that we have prepared."""
 
 _PARSE: Final = ord("P")
-_NOTICE, _COMPLETE, _PARAMETER, _ERROR, _READY = b"NCSEZ"
+_NOTICE, _COMPLETE, _PARAMETER, _ERROR, _READY, _ROW = b"NCSEZD"
 _PATCHED: Final = (b"SELECT ", b"CALL\x00")
 """Tags of what stands in the place of ours; a FETCH from it keeps its own."""
 
@@ -47,6 +47,7 @@ class Session:
         """What the statement under way has asked, whole; empty when nothing waits for an answer."""
         self._asking = ""
         self._refusal: Error | None = None
+        self._explanation = ""
         self._tag: bytes | None = None
         self._edits: tuple[Edit, ...] = ()
 
@@ -77,12 +78,27 @@ class Session:
             return False
         return not busy or (b"\\" not in text and (self._encoding == "UTF8" or text.isascii()))
 
-    def prepare(self, refusal: Error | None) -> None:
-        """What the client is to get when the server says that the query under way was refused."""
-        self._refusal = refusal
+    def prepare(self, outcome: Error | str) -> None:
+        """What the client is to get in the place of the server's refusal, or of the row to explain in."""
+        self._refusal = outcome if isinstance(outcome, Error) else None
+        self._explanation = "" if isinstance(outcome, Error) else outcome
+
+    @property
+    def explains(self) -> bool:
+        """Whether a row may come in whose place the client gets an explanation of ours."""
+        return self._explanation != ""
+
+    def _explained(self, row: bytes) -> bytes:
+        """The row; lines of the explanation in the place of the one that has our nonce and nothing else."""
+        if not self._explanation or row != data_row(self._nonce.encode()):
+            return row
+        codec = codec_of(self._encoding) or "latin-1"
+        return b"".join(data_row(line.encode(codec, "replace")) for line in self._explanation.split("\n"))
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
+        if kind == _ROW:
+            return self._explained(frame)
         if kind == _NOTICE and (said := self._private(frame)) is not None:
             self._hear(*said)
             return b""
@@ -96,6 +112,8 @@ class Session:
         if kind not in _BETWEEN:
             self._tag = None
             self.question = ""
+        if kind in (_COMPLETE, _ERROR):
+            self._explanation = ""
         return frame
 
     def _private(self, notice: bytes) -> tuple[str, str] | None:

@@ -24,7 +24,7 @@ from catalog.signatures import (
 from catalog.signatures_postgres import read_canonical_text, read_table
 from catalog.types import SqlType
 from dialect.bind import bind
-from tests.boundtext import BoundText
+from dialect.bound_text import BoundText
 
 FOLDER = Path(__file__).parent / "bind"
 SNAPSHOT = FOLDER / "snapshot.jsonl"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from catalog.errors import FeatureNotSupported
 from dialect.request import call_for
 from dialect.statements import ShowVersion
 from proxy.frames import ServerFrames
-from proxy.messages import message
+from proxy.messages import data_row, message
 from proxy.session import Session
 
 NONCE = "0123456789abcdef"
@@ -20,6 +21,14 @@ def notice(nonce: str = NONCE, sqlstate: str = "GV001", tag: str = "SHOW") -> by
 
 ROW = message(b"D", b"\x00\x01\x00\x00\x00\x050.1.0")
 READY = message(b"Z", b"I")
+
+
+def told(words: str, nonce: str = NONCE) -> bytes:
+    return notice(nonce, "GV002", words)
+
+
+def error(sqlstate: str) -> bytes:
+    return message(b"E", f"SFEHLER\0VERROR\0C{sqlstate}\0Mm\0Dd\0Fpl_exec.c\0\0".encode())
 
 
 def complete(tag: str) -> bytes:
@@ -119,3 +128,58 @@ def test_malformed_texts_pass(body: bytes) -> None:
     session.parameter(b"client_encoding\0UTF8\0")
     assert session.rewritten(message(b"Q", body)) is None
     assert session.rewritten(message(b"P", b"gavial" + body)) is None
+
+
+def watched(session: Session, *messages: bytes) -> bytes:
+    return b"".join(session.watch(each[0], each) for each in messages)
+
+
+def test_a_question_comes_in_parts_and_stands_until_it_was_answered() -> None:
+    session = Session(NONCE, "db")
+    assert watched(session, told("part ab"), told("part cd")) == b""
+    assert session.question == ""
+    watched(session, told("end"), told("waiting"))
+    assert session.question == "abcd"
+    watched(session, told("heard"))
+    assert session.question == ""
+
+
+@pytest.mark.parametrize("end", [error("57014"), complete("CALL"), READY])
+def test_a_question_ends_with_its_statement(end: bytes) -> None:
+    session = Session(NONCE, "db")
+    assert watched(session, told("part ab"), told("end"), end) == end
+    assert session.question == ""
+
+
+def test_a_forged_question_is_an_ordinary_notice() -> None:
+    session = Session(NONCE, "db")
+    forged = told("part ab", "guess") + told("end", "guess")
+    assert watched(session, told("part ab", "guess"), told("end", "guess")) == forged
+    assert session.question == ""
+
+
+def test_the_prepared_error_stands_in_the_place_of_the_servers() -> None:
+    session = Session(NONCE, "db")
+    session.parameter(b"client_encoding\0LATIN1\0")
+    session.prepare(FeatureNotSupported("kein ß", hint="h", position=6))
+    out = watched(session, error("GV003"))
+    body = "SFEHLER\0VERROR\0Fpl_exec.c\0C0A000\0Mkein ß\0Hh\0P7\0\0"
+    assert out == message(b"E", body.encode("latin-1"))
+    assert watched(session, error("57014")) == error("57014")
+
+
+def test_without_a_prepared_error_the_servers_stands() -> None:
+    session = Session(NONCE, "db")
+    session.prepare("explained")
+    assert watched(session, error("GV003")) == error("GV003")
+
+
+def test_an_explanation_takes_the_place_of_one_row() -> None:
+    session = Session(NONCE, "db")
+    session.prepare("one\ntwo")
+    assert session.explains
+    rows = data_row(b"before"), data_row(NONCE.encode()), data_row(NONCE.encode() * 2)
+    assert watched(session, *rows) == rows[0] + data_row(b"one") + data_row(b"two") + rows[2]
+    watched(session, complete("SELECT 3"))
+    assert not session.explains
+    assert watched(session, rows[1]) == rows[1]

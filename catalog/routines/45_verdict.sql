@@ -54,7 +54,8 @@ AS $body$
                    FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
         'types', gavial.types_of($1),
         'places', coalesce(request -> 'places', '{}'),
-        'options', coalesce(request -> 'options', '{}'))
+        'options', coalesce(request -> 'options', '{}'),
+        'explain', coalesce((request ->> 'explain')::boolean, false))
 $body$;
 COMMENT ON FUNCTION gavial.question(oid, jsonb) IS 'everything that binding a view needs to know of the database';
 

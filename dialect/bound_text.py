@@ -65,9 +65,11 @@ class BoundText:
         self._signatures = signatures
 
     def query(self, query: Query) -> str:
+        """The whole query."""
         return "\n".join(self._query(query))
 
     def type(self, type_: SqlType) -> str:
+        """A type with its modifier, and its collation where that is not the default one."""
         name = self._signatures.types[type_.oid].name
         modifier = "" if type_.typmod == NO_TYPMOD else f"({type_.typmod})"
         if type_.collation in (NO_COLLATION, DEFAULT_COLLATION):

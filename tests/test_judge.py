@@ -1,0 +1,64 @@
+"""What a query must satisfy to be kept, without a server (G8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from catalog.errors import Error
+from catalog.schema import Column, TableName, View
+from catalog.types import INT4, SqlType
+from dialect.places import places_in
+from dialect.statements import Query
+from proxy.judge import Question, judge, read_question
+from tests.bindcases import read_snapshot
+
+SNAPSHOT = read_snapshot()
+NAME = TableName("gavial_views", "public.q")
+
+
+def question(text: str, expected: str | None = None, *, explain: bool = False) -> Question:
+    """As if the client had written the canonical text itself, behind ten characters."""
+    view = View(NAME, text, (Column("whole", SqlType(INT4)),))
+    tables = {name: SNAPSHOT.tables[name] for name in (TableName("bound", "things"),)}
+    places = places_in(text, Query(text, 10).position) | {"option": {"EXPECT": 3}}
+    options = {} if expected is None else {"EXPECT": expected}
+    return Question(2, "150000", view, {NAME: view}, tables, [], places, options, explain)
+
+
+def refusal(asked: Question) -> tuple[str, str, int | None]:
+    with pytest.raises(Error) as caught:
+        judge(asked, SNAPSHOT.signatures)
+    return caught.value.sqlstate, caught.value.message, caught.value.position
+
+
+FINE = "SELECT things.whole FROM bound.things"
+
+
+def test_what_is_bound_is_kept() -> None:
+    assert judge(question(FINE), SNAPSHOT.signatures) == ""
+    assert "bound.things" in judge(question(FINE, explain=True), SNAPSHOT.signatures)
+
+
+def test_a_piece_is_refused_at_its_place() -> None:
+    text = f"{FINE} GROUP BY ROLLUP (things.whole)"
+    said = "cannot maintain a query with ROLLUP"
+    assert refusal(question(text)) == ("0A000", said, 10 + text.index("ROLLUP"))
+
+
+@pytest.mark.parametrize(
+    "expected", ["things 10", "bound.things 10", '"things" 1, bound."things" 2', "THINGS 0"]
+)
+def test_expected_tables_are_read(expected: str) -> None:
+    assert judge(question(FINE, expected), SNAPSHOT.signatures) == ""
+
+
+@pytest.mark.parametrize("expected", ["others 10", "tpch.things 10", '"Things" 10', "things 1, nothing 2"])
+def test_expected_tables_that_are_not_read(expected: str) -> None:
+    sqlstate, message, position = refusal(question(FINE, expected))
+    assert (sqlstate, position) == ("22023", 3)
+    assert message.endswith("which the query does not read")
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "e30=", "bnVsbA==", "W10=", "\u00e9"])
+def test_what_is_no_question(text: str) -> None:
+    assert read_question(text) is None
