@@ -37,15 +37,15 @@ class Grouping:
     keys: tuple[Field, ...]
     before: Weighted
 
-    def merged(self, tallying: Tallying, change: Weighted, steps: Steps) -> Weighted:
+    def merged(self, tallying: Tallying, change: Weighted, steps: Steps, appended: bool) -> Weighted:
         """Y1 = Y0 merged with the tallies of dX, group by group; a group whose row count is 0 is gone.
 
         A tally of X0 + dX is that of X0 merged with that of dX: for sums of weights always, for sums of
-        floats and for extremes where dX has no negative weight. Y0 need not be consolidated for sums.
+        floats and for extremes where rows are only `appended`. Y0 need not be consolidated for sums.
         """
         arrived = steps.add("tallies of the change", Tallies(change, self.keys, tallying.stored))
         touched = self._touched(self.before, arrived)
-        before = steps.add("groups before", touched if tallying.invertible else Consolidate(touched))
+        before = steps.add("groups before", Consolidate(touched) if appended else touched)
         after = Tallies(Sum((before, arrived), fields(before)), self.keys, tallying.merging)
         return difference(Where(after, positive(tallying.rows)) if self.keys else after, before)
 

@@ -215,13 +215,15 @@ class _Derivation:
         steps = Steps()
         columns = aggregate.keys + tuple(each.field for each in tallies.stored)
         if method is Method.LINEAR:
-            change = self.change(aggregate.input, _needed_below(aggregate, frozenset())[0], steps)
-            outcome = Grouping(aggregate.keys, self._own(columns)).merged(tallies, change, steps)
+            [below] = _needed_below(aggregate, frozenset())
+            change = self.change(aggregate.input, below, steps)
+            grouping = Grouping(aggregate.keys, self._own(columns))
+            outcome = grouping.merged(tallies, change, steps, appended=False)
         else:
             rows = self._input(aggregate)
             grouping = Grouping(aggregate.keys, self._own(columns))
             change = Consolidate(rows.change) if has_join(rows.change) else rows.change
-            merged = grouping.merged(tallies, change, steps)
+            merged = grouping.merged(tallies, change, steps, appended=True)
             anew = grouping.recomputed(
                 lambda present: Tallies(present, aggregate.keys, tallies.stored), rows, steps
             )
