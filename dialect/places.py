@@ -88,7 +88,11 @@ class _Finder(Visitor):
         self._note("function", name, node.location)
         if node.agg_within_group:
             self._note("construct", "an aggregate WITHIN GROUP", node.location)
-        elif name == "overlaps":
+        if node.over is not None:
+            self._note("construct", "a window function", node.location)
+        if node.func_variadic:
+            self._note("construct", "an argument marked VARIADIC", node.location)
+        if name == "overlaps":
             self._note("construct", "OVERLAPS", node.location)
 
     def visit_A_Expr(self, _ancestors: object, node: ast.A_Expr) -> None:
@@ -149,6 +153,8 @@ class _Finder(Visitor):
     def visit_SelectStmt(self, _ancestors: object, node: ast.SelectStmt) -> None:
         if (node.limitCount or node.limitOffset) and not node.sortClause:
             self._note("clause", "limit", self._keyword("LIMIT", "OFFSET", "FETCH"))
+        if any(node.distinctClause or ()):
+            self._note("construct", "DISTINCT ON", self._keyword("DISTINCT"))
         if node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES:
             self._note("construct", "FETCH FIRST ... WITH TIES", self._keyword("FETCH"))
         if node.lockingClause:

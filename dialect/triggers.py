@@ -27,6 +27,7 @@ _CRON_NAMES: Final[tuple[dict[str, int], ...]] = (
     },
     {name: i for i, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])},
 )
+_LONGEST_MONTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _CRON_PART: Final = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d+))?")
 
 
@@ -60,7 +61,11 @@ def _cron(text: str) -> str:
     for each, bounds, names in zip(fields, _CRON_RANGES, _CRON_NAMES, strict=True):
         for part in each.split(","):
             _check_cron_part(part, bounds, names)
-    return " ".join(fields)
+    canonical = " ".join(fields)
+    _minutes, _hours, days, months, _weekdays = cron_values(canonical)
+    if fields[4].startswith("*") and all(days[0] > _LONGEST_MONTHS[month - 1] for month in months):
+        raise ValueError(text)
+    return canonical
 
 
 def _check_cron_part(part: str, bounds: tuple[int, int], names: dict[str, int]) -> None:

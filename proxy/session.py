@@ -111,7 +111,7 @@ class Session:
             frame = message(b"C", self._tag + b"\x00")
         if kind not in _BETWEEN:
             self._tag = None
-            self.question = ""
+            self.question = self._asking = ""
         if kind in (_COMPLETE, _ERROR):
             self._explanation = ""
         return frame

@@ -147,8 +147,10 @@ def test_a_question_comes_in_parts_and_stands_until_it_was_answered() -> None:
 @pytest.mark.parametrize("end", [error("57014"), complete("CALL"), READY])
 def test_a_question_ends_with_its_statement(end: bytes) -> None:
     session = Session(NONCE, "db")
-    assert watched(session, told("part ab"), told("end"), end) == end
+    assert watched(session, told("part ab"), told("end"), told("part cd"), end) == end
     assert session.question == ""
+    watched(session, told("part ef"), told("end"))
+    assert session.question == "ef"
 
 
 def test_a_forged_question_is_an_ordinary_notice() -> None:
