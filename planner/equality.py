@@ -59,7 +59,7 @@ _EQUALITIES: Final = frozenset(_FUNCTIONS.values()) | _BETWEEN_TYPES
 
 def equal(left: Scalar, right: Scalar) -> Call | None:
     """The equality of two values of one type; None where equal values may differ."""
-    left, right = _as_text(left), _as_text(right)
+    left, right = as_text(left), as_text(right)
     function = _FUNCTIONS.get(left.type.oid)
     if function is None or left.type.oid != right.type.oid:
         return None
@@ -77,7 +77,8 @@ def is_equality(scalar: Scalar) -> bool:
     return isinstance(scalar, Call) and scalar.function in _EQUALITIES
 
 
-def _as_text(scalar: Scalar) -> Scalar:
+def as_text(scalar: Scalar) -> Scalar:
+    """A varchar as the text that its operators take; any other value as it is."""
     if scalar.type.oid != VARCHAR:
         return scalar
     return Cast(scalar, CastMethod.RELABEL, 0, SqlType(TEXT, collation=scalar.type.collation))

@@ -17,7 +17,7 @@ class Refused(Enum):
     LIMIT = "a LIMIT or OFFSET that is not a constant", "Write the number itself."
     LIMIT_PER_ROW = (
         "LIMIT in a subquery that depends on the rows around it",
-        "Use min, max or another aggregate.",
+        "Use LIMIT 1 of plainly ordered types, or an aggregate.",
     )
     NO_EQUALITY = "a subquery that depends on a column whose equal values may differ", None
     ON_BOTH_SIDES = "an outer join whose condition has a subquery that depends on both sides", None

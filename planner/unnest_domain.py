@@ -47,6 +47,7 @@ from planner.logical import (
 )
 from planner.refused import Refused
 from planner.tree import nodes, with_expressions
+from planner.unnest_first import first_of_each, takes_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,8 @@ class _Domain:
                 return replace(below, plan=Distinct(_narrow(below, child)))
             case Union():
                 return self._union(plan)
+            case Top() if takes_first(plan):
+                return self._first(plan)
             case Top():
                 raise Refused.LIMIT_PER_ROW.error
             case Scan() | Values() | DependentJoin():
@@ -189,6 +192,12 @@ class _Domain:
         if columns is not None:
             plan = Project(plan, passing(copy.columns.values()) + columns)
         return replace(copy, plan=plan)
+
+    def _first(self, top: Top) -> Spread:
+        below = self.spread(top.input)
+        order = tuple(replace(each, value=below.read(each.value)) for each in top.order)
+        keys = tuple(below.columns.values())
+        return replace(below, plan=first_of_each(_narrow(below, top.input), keys, order, self.numbers))
 
     def _union(self, union: Union) -> Spread:
         inputs: list[Plan] = []

@@ -24,11 +24,14 @@ from planner.logical import (
     Filter,
     Join,
     JoinKind,
+    Order,
     Plan,
     Project,
+    Top,
     fields,
 )
 from planner.tree import expressions
+from planner.unnest_first import first_of_each, takes_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,9 @@ class _Pull:
             case Distinct(input=child):
                 keys = self.keys(child)
                 return None if keys is None else Pulled(Distinct(_narrow(keys, child)), keys.conditions)
+            case Top(input=child, order=order) if takes_first(plan) and not self.is_read(plan):
+                keys = self.keys(child)
+                return None if keys is None else self._from_first(keys, child, order)
             case Aggregate(keys=(_, *_)) if not self.is_read(plan):
                 return self._from_groups(plan)
         return None
@@ -142,6 +148,10 @@ class _Pull:
         staying, rising = _parts(join.condition, column_numbers(join.left) | column_numbers(join.right))
         pairs = Join(JoinKind.INNER, left.plan, right.plan, conjunction(staying))
         return Pulled(pairs, left.conditions + right.conditions + rising)
+
+    def _from_first(self, keys: PulledKeys, child: Plan, order: tuple[Order, ...]) -> Pulled:
+        first = first_of_each(_narrow(keys, child), keys.exposed, order, self.numbers)
+        return Pulled(first, keys.conditions)
 
     def _from_groups(self, aggregate: Aggregate) -> Pulled | None:
         """Groups of the keys and of what the conditions fix: each of the old groups is one of the new."""

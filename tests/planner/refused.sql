@@ -3,7 +3,7 @@ SELECT id FROM things INTERSECT ALL SELECT thing_id FROM others;
 SELECT id FROM things EXCEPT ALL SELECT thing_id FROM others;
 SELECT DISTINCT ON (label) label, id FROM things ORDER BY label, id;
 SELECT id FROM things ORDER BY id LIMIT (SELECT count(*) FROM others);
-SELECT id, (SELECT o.label FROM others o WHERE o.thing_id = t.id ORDER BY o.id LIMIT 1) AS l FROM things t;
+SELECT id, (SELECT sum(x.id) FROM (SELECT o.id FROM others o WHERE o.thing_id = t.id ORDER BY o.id LIMIT 2) x) AS l FROM things t;
 SELECT id, ARRAY(SELECT o.id FROM others o) AS a FROM things;
 SELECT id, ints[1] AS a FROM things;
 SELECT count(DISTINCT (whole, small)) AS n FROM things;

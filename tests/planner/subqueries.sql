@@ -81,3 +81,9 @@ SELECT id FROM things t WHERE EXISTS (SELECT 1 FROM others o WHERE o.thing_id = 
 SELECT o.id, (SELECT t.label FROM things t WHERE t.id = o.thing_id ORDER BY t.whole LIMIT 1) AS l FROM others o;
 SELECT o.id, (SELECT u.label FROM things t LEFT JOIN things u ON u.id = t.whole WHERE t.id = o.thing_id) AS l FROM others o;
 SELECT o.id, (SELECT max(t.label) FROM things t WHERE t.whole > o.id LIMIT 1) AS l FROM others o;
+SELECT t.id, (SELECT o.label FROM others o WHERE o.thing_id = t.id ORDER BY o.amount DESC, o.label, o.id LIMIT 1) AS l FROM things t;
+SELECT t.id, (SELECT o.label FROM others o WHERE o.thing_id = t.id ORDER BY o.label NULLS FIRST LIMIT 1) AS l FROM things t;
+SELECT t.id, (SELECT o.amount FROM others o WHERE o.id < t.whole ORDER BY o.amount DESC NULLS LAST LIMIT 1) AS a FROM things t;
+SELECT t.id, x.amount, x.label FROM things t, LATERAL (SELECT o.amount, o.label FROM others o WHERE o.thing_id = t.id ORDER BY o.amount, o.label LIMIT 1) x;
+SELECT t.id, x.amount FROM things t LEFT JOIN LATERAL (SELECT o.amount FROM others o WHERE o.thing_id = t.id ORDER BY o.amount DESC LIMIT 1) x ON x.amount > 2;
+SELECT t.id FROM things t WHERE t.whole IN (SELECT o.id FROM others o WHERE o.thing_id < t.id ORDER BY o.id DESC LIMIT 1);
