@@ -10,6 +10,7 @@ from catalog.schema import Tables
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
 from planner.delta import Moments, Steps, consolidate, has_join, keep, linear, read
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
+from planner.delta_common import Common
 from planner.delta_distinct import distinct_first
 from planner.delta_join import join_change
 from planner.delta_keys import fresh
@@ -88,6 +89,7 @@ class _Derivation:
     store_joins: bool
     buffers: list[Buffer] = field(default_factory=list)
     subplans: list[Subplan] = field(default_factory=list)
+    common: Common = field(default_factory=Common)
 
     def answer(self, query: LogicalQuery) -> None:
         """The last subplan: the output columns in their order, a repeated one under a number of its own."""
@@ -137,6 +139,11 @@ class _Derivation:
                 )
             case Scan():
                 return self._table(plan, needed)
+            case _:
+                return self.common.find(plan, _given(plan, needed), lambda: self._stored(plan, needed))
+
+    def _stored(self, plan: Plan, needed: Columns) -> Moments:
+        match plan:
             case Aggregate():
                 return self._aggregate(plan, needed)
             case Distinct(input=child):
@@ -145,8 +152,8 @@ class _Derivation:
                 return self._top(plan)
             case Values():
                 return self._values(plan)
-            case DependentJoin():
-                raise AssertionError("a dependent join is left")
+            case Scan() | DependentJoin():
+                raise AssertionError("a table is stored, and no dependent join is left")
             case Filter() | Project() | Union() | Join():
                 steps = Steps()
                 outcome = self.change(plan, needed, steps)
@@ -266,6 +273,17 @@ class _Derivation:
             Subplan(number, tuple(sorted(read_ - {number})), tuple(steps.steps), method.value)
         )
         return number
+
+
+def _given(plan: Plan, needed: Columns) -> Columns:
+    """The columns that the node's buffer gives: also some that are not needed, but there."""
+    match plan:
+        case Aggregate(keys=keys):
+            return needed | {each.column for each in keys}
+        case Distinct() | Top() | Values():
+            return column_numbers(plan)
+        case _:
+            return needed
 
 
 def _needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:

@@ -13,7 +13,7 @@ from catalog.types import BOOL, BOOLEAN, FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.scalar import And, Call, Constant, IsNull, Not, Notation, Or, Scalar
 from executors.reference_firing import Changes
 from executors.reference_values import Row
-from planner.columns import Numbers, passing, refer
+from planner.columns import Numbers, passing, refer, renumbered
 from planner.logical import (
     Aggregate,
     AggregateCall,
@@ -91,7 +91,8 @@ class Draw:
         kind = self.draw(st.sampled_from(_KINDS))
         if kind in ("join", "union"):
             of_left = self.draw(st.integers(0, nodes - 1))
-            left, right = self.plan(of_left), self.plan(nodes - 1 - of_left)
+            left = self.plan(of_left)
+            right = self.plan(nodes - 1 - of_left) if self.draw(st.integers(0, 3)) else self.again(left)
             return self.join(left, right) if kind == "join" else self.union(left, right)
         child = self.plan(nodes - 1)
         match kind:
@@ -105,6 +106,10 @@ class Draw:
                 return self.top(child)
             case _:
                 return Distinct(child)
+
+    def again(self, plan: Plan) -> Plan:
+        """The plan under other numbers."""
+        return renumbered(plan, self.numbers)[0]
 
     def leaf(self) -> Plan:
         table = self.draw(st.sampled_from([*self.tables.values(), *self.tables.values(), None]))
