@@ -92,6 +92,7 @@ class _Search:
             for each in conditions
         ]
         self._rows: dict[int, float] = {}
+        self._near: dict[int, int] = {}
 
     def plan(self) -> Plan:
         """The cheapest plan found; conditions stand where all that they speak of has come together."""
@@ -152,7 +153,11 @@ class _Search:
         return [[leaf for leaf in leaves if leaf.members & group] for group in sorted(groups)]
 
     def _meet(self, left: int, right: int) -> bool:
-        return any(each.members & left and each.members & right for each in self._conditions)
+        """Whether a condition speaks of relations on both sides."""
+        if left not in self._near:
+            touched = (each.members for each in self._conditions if each.members & left)
+            self._near[left] = reduce(or_, touched, 0)
+        return bool(self._near[left] & right)
 
     def _join(self, left: _Tree, right: _Tree) -> _Tree:
         members = left.members | right.members
