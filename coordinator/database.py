@@ -18,7 +18,7 @@ from coordinator.engine import Engine
 from coordinator.failures import Backoff, Reports
 from coordinator.identity import check_identity, check_rights
 from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
-from sources.joining import join_tables
+from sources.joining import join_tables, tell_of_slot
 from sources.login import connect
 from sources.place import Place
 from sources.position import Stopped
@@ -27,7 +27,7 @@ from sources.warehouse import Warehouse
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 1.0
-_BEGIN_SECONDS: Final = 0.05
+_BEGIN_SECONDS: Final = 0.1
 _END_SECONDS: Final = 5.0
 
 
@@ -111,6 +111,8 @@ class Database:
 
         while go_on() and has_tables(session):
             begun = capturing.position() > 0
+            if not begun:
+                tell_of_slot(session, place)
             if not begun or not join_tables(session, place, capturing.position, go_on):
                 remove_dismissed(session, place)
                 for _ in session.notifies(timeout=_POLL_SECONDS if begun else _BEGIN_SECONDS, stop_after=1):

@@ -23,6 +23,17 @@ from sources.snapshot import copy_table
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.05
+# A row that somebody holds is that of a table about to change or to leave.
+_NOTE: Final = """
+    WITH free AS (
+        SELECT relation FROM gavial.sources WHERE relation::oid = ANY (%s::oid[]) FOR UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s SET state = %s, detail = %s FROM free WHERE s.relation = free.relation
+"""
+_BEGINNING: Final = """
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'gavial capture' AND wait_event_type = 'Lock'
+        AND query_start < now() - interval '1 second'
+"""
 
 
 def join_tables(
@@ -38,16 +49,24 @@ def join_tables(
         return False
     shapes = [shape for each in waiting if (shape := _storable_shape(connection, place, each))]
 
-    def tell(process: int) -> None:
-        text = f"waits for {blockers(connection, process)}"
-        log.info("the copy of %d tables %s", len(shapes), text)
-        _note(connection, place, [shape.relation for shape in shapes], "joining", text)
-
-    with take_position(place.address, go_on, tell) as position:
+    with take_position(place.address, go_on, lambda process: tell(connection, place, process)) as position:
         failpoint("join position taken")
         for shape in shapes:
             _join(connection, place, position, shape, passed, go_on)
     return True
+
+
+def tell(connection: Connection, place: Place, process: int) -> None:
+    """Say in the catalog whom the tables that wait are waiting for, because this process does."""
+    text = f"waits for {blockers(connection, process)}"
+    log.info("capture of tables %s", text)
+    _note(connection, place, _waiting_tables(connection), "joining", text)
+
+
+def tell_of_slot(connection: Connection, place: Place) -> None:
+    """The same while capture begins, if that takes long."""
+    for (process,) in connection.execute(_BEGINNING).fetchall():
+        tell(connection, place, process)
 
 
 def _waiting_tables(connection: Connection) -> list[int]:
@@ -77,27 +96,41 @@ def _join(
 ) -> None:
     """One table; what its copy left is removed unless it is certain that the manifest names it."""
     _note(connection, place, [shape.relation], "copying", None)
-    batches: tuple[Batch, ...] = ()
     try:
-        batches = copy_table(place, position, shape, go_on)
-        failpoint("join copied")
+        batches = _copy(connection, place, position, shape, go_on)
+    except TableChanged:
+        log.info("table %d changed while it was copied; it is copied again", shape.relation)
+        return
+    except Error as error:
+        _stop(connection, place, shape.relation, error)
+        return
+    failpoint("join copied")
+    try:
         wait_for(position.lsn, passed, go_on)
         replaced = register(connection, place, position.lsn, shape, batches)
     except (Stopped, TableChanged) as error:
         place.warehouse.remove(batch.file for batch in batches)
         if isinstance(error, Stopped):
             raise
-        log.info("table %d changed while it was copied; it is copied again", shape.relation)
-    except Error as error:
-        _stop(connection, place, shape.relation, error)
-    except psycopg.Error:
-        if read_shape(connection, shape.relation) == shape:
-            raise
-        log.info("table %d changed while it was copied; it is copied again", shape.relation)
+        log.info("table %d changed after it was copied; it is copied again", shape.relation)
     else:
         failpoint("join registered")
         place.warehouse.remove(replaced)
         log.info("table %d is captured from %X on", shape.relation, position.lsn)
+
+
+def _copy(
+    connection: Connection, place: Place, position: Position, shape: Shape, go_on: Callable[[], bool]
+) -> tuple[Batch, ...]:
+    """Whatever goes wrong with a table that is not what it was goes wrong because of that."""
+    try:
+        return copy_table(place, position, shape, go_on)
+    except psycopg.errors.LockNotAvailable:
+        raise TableChanged from None
+    except (Error, psycopg.Error):
+        if read_shape(connection, shape.relation) != shape:
+            raise TableChanged from None
+        raise
 
 
 def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> None:
@@ -119,7 +152,4 @@ def _note(
     """Tell users what becomes of these tables."""
     with connection.transaction():
         hold_epoch(connection, place.epoch)
-        connection.execute(
-            "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation::oid = ANY (%s::oid[])",
-            (state, detail, list(relations)),
-        )
+        connection.execute(_NOTE, (list(relations), state, detail))

@@ -23,6 +23,7 @@ _CAPTURED: Final = """
     UPDATE gavial.sources SET state = 'captured', detail = NULL, buffer = %(buffer)s, captured_from = lsn
     FROM here WHERE relation = %(relation)s::oid
 """
+_LOCK: Final = "SELECT FROM gavial.sources WHERE relation = %s::oid FOR UPDATE SKIP LOCKED"
 _SCHEMA: Final = """
     WITH latest AS (
         SELECT version, columns FROM gavial.schemas
@@ -53,7 +54,9 @@ def register(
     with connection.transaction():
         hold_epoch(connection, place.epoch)
         connection.execute("SELECT FROM gavial.capture FOR UPDATE")
-        if read_shape(connection, shape.relation) != shape:
+        # Whoever changes the table's partitions has this row; nobody is waited for while the stream waits.
+        free = connection.execute(_LOCK, (shape.relation,)).rowcount == 1
+        if not free or read_shape(connection, shape.relation) != shape:
             raise TableChanged
         streamed = manifest(connection, buffer)
         early = [batch for batch in streamed if batch.from_offset < lsn]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from psycopg import Connection
@@ -28,7 +28,6 @@ class Leaf:
     oid: int
     name: str
     file: int
-    blocks: int = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +59,14 @@ _TYPES: Final = """
     FROM used JOIN pg_type t USING (oid) JOIN pg_namespace n ON n.oid = t.typnamespace
 """
 _LEAVES: Final = """
-    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname), pg_relation_filenode(c.oid)::int8,
-        (pg_relation_size(c.oid) / current_setting('block_size')::int)::int
+    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname), pg_relation_filenode(c.oid)::int8
     FROM gavial.leaves(%s) l JOIN pg_class c ON c.oid = l JOIN pg_namespace n ON n.oid = c.relnamespace
     ORDER BY c.oid
 """
 
 
 def read_shape(connection: Connection, relation: int) -> Shape:
-    """The table as it is now; without leaves, there is none."""
+    """The table as it is now, without waiting for whoever alters it; without leaves, there is none."""
     types = {row[0]: TypeSignature(*row) for row in connection.execute(_TYPES, (relation,))}
     columns = []
     for number, name, oid, typmod, collation in connection.execute(_COLUMNS, (relation,)):

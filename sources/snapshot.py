@@ -26,6 +26,9 @@ PIECE_BLOCKS: Final = 4096
 BATCH_BYTES: Final = 32 << 20
 """Of rows as COPY sends them; a worker's memory is a small multiple of this."""
 
+_BLOCKS: Final = """
+    SELECT l::int8, pg_relation_size(l) / current_setting('block_size')::int8 FROM unnest(%s::oid[]) l
+"""
 UNNUMBERED: Final = 0
 """The version of the columns gets its number when the batches are named."""
 
@@ -60,7 +63,7 @@ def copy_table(
 
     try:
         with ThreadPoolExecutor(WORKERS, "copy") as workers:
-            for _ in workers.map(copy, pieces_of(shape)):
+            for _ in workers.map(copy, _pieces(place.address, shape)):
                 failpoint("copy piece done")
     except BaseException:
         place.warehouse.remove(batch.file for batch in sealed)
@@ -68,12 +71,18 @@ def copy_table(
     return tuple(sealed)
 
 
-def pieces_of(shape: Shape) -> Iterator[Piece]:
+def _pieces(address: str, shape: Shape) -> list[Piece]:
     """Every block of every leaf, once."""
+    with connect(address, "gavial copy") as connection:
+        blocks: dict[int, int | None] = dict(
+            connection.execute(_BLOCKS, ([leaf.oid for leaf in shape.leaves],)).fetchall()
+        )
+    pieces = []
     for leaf in shape.leaves:
-        starts = range(0, max(leaf.blocks, 1), PIECE_BLOCKS)
-        for first in starts:
-            yield Piece(leaf, first, None if first == starts[-1] else first + PIECE_BLOCKS)
+        starts = range(0, max(blocks.get(leaf.oid) or 0, 1), PIECE_BLOCKS)
+        ends = (*starts[1:], None)
+        pieces += [Piece(leaf, first, end) for first, end in zip(starts, ends, strict=True)]
+    return pieces
 
 
 def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:

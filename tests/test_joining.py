@@ -118,6 +118,12 @@ def fill(user: psycopg.Connection, table: str, rows: int = 1000) -> None:
     user.execute(f"INSERT INTO {table} SELECT g, 'row ' || g FROM generate_series(1, {rows}) g".encode())
 
 
+def wait_until_copied_anew(user: psycopg.Connection, since: object) -> None:
+    """Return when the one table is captured from another position."""
+    captured = "SELECT captured_from FROM gavial.sources WHERE state = 'captured'"
+    wait_until(lambda: one(user, captured) not in (since, None), "no copy is made")
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_a_copy_that_is_killed_is_made_again(site: Site, tmp_path: Path, point: str) -> None:
     fill(site.user, "t")
@@ -287,6 +293,8 @@ def test_a_copy_of_the_database_touches_nothing_of_the_original(site: Site, tmp_
     with coordinator(site.dsn, site.home, log):
         wait_until_captured(site.user, ["t"])
     before = files_below(site.home)
+    since = "SELECT captured_from FROM gavial.sources"
+    first = one(site.user, since)
     site.user.execute("UPDATE gavial.installation SET database = 1")
     with coordinator(site.dsn, site.home, log):
         wait_until(lambda: "is a copy or was restored" in log.read_text(), "nothing is said")
@@ -295,6 +303,42 @@ def test_a_copy_of_the_database_touches_nothing_of_the_original(site: Site, tmp_
             "UPDATE gavial.installation SET id = gen_random_uuid(), database = d.oid "
             "FROM pg_database d WHERE datname = current_database()"
         )
-        wait_until_captured(site.user, ["t"])
+        wait_until_copied_anew(site.user, first)
         site.check("t")
     assert set(before) <= set(files_below(site.home))
+
+
+def test_partitions_that_come_and_go_after_the_copy(site: Site, tmp_path: Path) -> None:
+    site.user.execute("CREATE TABLE p (a int, b text) PARTITION BY LIST (a)")
+    site.user.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); INSERT INTO p VALUES (1, 'one')")
+    enrol(site.user, ["p"])
+    since = "SELECT captured_from FROM gavial.sources"
+    with coordinator(site.dsn, site.home, tmp_path / "log"):
+        wait_until_captured(site.user, ["p"])
+        first = one(site.user, since)
+        site.user.execute("CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2); INSERT INTO p VALUES (2, 'two')")
+        site.user.execute("UPDATE p SET b = b || '!'")
+        site.check("p")
+        assert one(site.user, since) == first, "an empty partition needs no copy"
+        site.user.execute("CREATE TABLE p3 (b text, a int); INSERT INTO p3 VALUES ('three', 3)")
+        for command in ("ATTACH PARTITION p3 FOR VALUES IN (3)", "DETACH PARTITION p1"):
+            before = one(site.user, since)
+            site.user.execute(f"ALTER TABLE p {command}".encode())
+            assert state_of(site.user, "p") == "joining"
+            site.user.execute("UPDATE p SET b = b || '?'")
+            wait_until_copied_anew(site.user, before)
+            site.check("p")
+        before = one(site.user, since)
+        site.user.execute("DROP TABLE p2")
+        wait_until_copied_anew(site.user, before)
+        site.check("p")
+
+
+def test_the_replica_identity_of_a_captured_table_stays(site: Site) -> None:
+    fill(site.user, "t")
+    enrol(site.user, ["t"])
+    identity = "SELECT relreplident::text FROM pg_class WHERE relname = 't'"
+    site.user.execute("ALTER TABLE t REPLICA IDENTITY NOTHING")
+    assert one(site.user, identity) == "f"
+    site.user.execute("SELECT gavial.dismiss()")
+    assert one(site.user, identity) == "n"

@@ -24,32 +24,48 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.has_identity(oid) IS 'whether updates and deletes of a published table say which row they mean';
 
+CREATE OR REPLACE FUNCTION gavial.keep_whole_rows(relation oid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    changed regclass;
+    known boolean;
+BEGIN
+    -- What partitions send is described by the identity of their root, so that counts as well.
+    FOR changed, known IN SELECT c.oid, c.relkind = 'p' OR gavial.has_identity(c.oid) FROM pg_class c
+        WHERE c.relreplident <> 'f' AND (c.oid = relation OR c.oid IN (SELECT l FROM gavial.leaves(relation) l))
+    LOOP
+        INSERT INTO gavial.identities (relation, before, before_index)
+        SELECT c.oid, c.relreplident, (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
+        FROM pg_class c WHERE c.oid = changed
+        ON CONFLICT ON CONSTRAINT identities_pkey DO UPDATE SET before = excluded.before, before_index = excluded.before_index;
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', changed);
+        IF NOT known THEN
+            RAISE NOTICE USING MESSAGE = format('table %s has no primary key; its replica identity is now FULL', changed);
+        END IF;
+    END LOOP;
+END
+$body$;
+REVOKE ALL ON FUNCTION gavial.keep_whole_rows(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.keep_whole_rows(oid) IS 'makes updates and deletes of a table tell the whole old row';
+
 CREATE OR REPLACE FUNCTION gavial.enrol(relation oid) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
     SET lock_timeout = '2s'
 AS $body$
-DECLARE
-    leaf regclass;
-    known boolean;
 BEGIN
     IF EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
                WHERE p.pubname = 'gavial' AND r.prrelid = relation) THEN
         RETURN;
     END IF;
-    FOR leaf, known IN SELECT l, gavial.has_identity(l) FROM gavial.leaves(relation) l JOIN pg_class c ON c.oid = l
-                       WHERE c.relreplident <> 'f' LOOP
-        INSERT INTO gavial.identities (relation, before, before_index)
-        SELECT c.oid, c.relreplident, (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
-        FROM pg_class c WHERE c.oid = leaf;
-        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', leaf);
-        IF NOT known THEN
-            RAISE NOTICE USING MESSAGE = format('table %s has no primary key; its replica identity is now FULL', leaf);
-        END IF;
-    END LOOP;
+    PERFORM gavial.keep_whole_rows(relation);
     EXECUTE format('ALTER PUBLICATION gavial ADD TABLE %s', relation::regclass);
-    INSERT INTO gavial.sources (relation, old_row_by) VALUES (relation, 'full')
-    ON CONFLICT ON CONSTRAINT sources_pkey DO UPDATE SET state = 'joining', detail = NULL, captured_from = NULL;
+    INSERT INTO gavial.sources (relation, old_row_by, leaves)
+    VALUES (relation, 'full', ARRAY(SELECT l::regclass FROM gavial.leaves(relation) l ORDER BY l))
+    ON CONFLICT ON CONSTRAINT sources_pkey
+    DO UPDATE SET state = 'joining', detail = NULL, captured_from = NULL, leaves = excluded.leaves;
     NOTIFY gavial;
 END
 $body$;
@@ -65,22 +81,23 @@ DECLARE
     idle record;
     changed record;
 BEGIN
+    DELETE FROM gavial.sources s WHERE NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = s.relation);
+    IF FOUND THEN
+        NOTIFY gavial;
+    END IF;
     FOR idle IN SELECT p.prrelid::regclass AS relation FROM pg_publication_rel p JOIN pg_publication n ON n.oid = p.prpubid
                 WHERE n.pubname = 'gavial' AND NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = p.prrelid)
     LOOP
         EXECUTE format('ALTER PUBLICATION gavial DROP TABLE %s', idle.relation);
-        FOR changed IN DELETE FROM gavial.identities i USING gavial.leaves(idle.relation) l
-                    WHERE i.relation = l RETURNING i.* LOOP
+        FOR changed IN DELETE FROM gavial.identities i
+                    WHERE i.relation = idle.relation OR i.relation IN (SELECT l FROM gavial.leaves(idle.relation) l)
+                    RETURNING i.* LOOP
             EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', changed.relation, CASE changed.before
                 WHEN 'i' THEN 'USING INDEX ' || (SELECT quote_ident(c.relname) FROM pg_class c WHERE c.oid = changed.before_index)
                 WHEN 'n' THEN 'NOTHING' ELSE 'DEFAULT' END);
         END LOOP;
     END LOOP;
     DELETE FROM gavial.identities i WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = i.relation);
-    DELETE FROM gavial.sources s WHERE NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = s.relation);
-    IF FOUND THEN
-        NOTIFY gavial;
-    END IF;
 END
 $body$;
 REVOKE ALL ON FUNCTION gavial.dismiss() FROM PUBLIC;
