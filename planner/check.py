@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from catalog.types import BOOL, SqlType
 from dialect.scalar import And, Or, Reference, Scalar
-from planner.columns import column_numbers, free_columns, refer
+from planner.columns import column_numbers, refer
 from planner.logical import (
     Aggregate,
     DependentJoin,
@@ -99,10 +99,8 @@ def _shape(plan: Plan) -> None:
     match plan:
         case Filter(condition=condition):
             assert condition.type.oid == BOOL
-        case Join(left=left, right=right, condition=condition):
+        case Join(condition=condition):
             assert condition.type.oid == BOOL
-            assert not free_columns(right) & column_numbers(left), "a join whose right side hangs on its left"
-            assert not free_columns(left) & column_numbers(right), "a join whose left side hangs on its right"
         case DependentJoin(kind=kind, condition=condition):
             assert condition.type.oid == BOOL
             assert kind not in (JoinKind.RIGHT, JoinKind.FULL)
