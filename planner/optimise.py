@@ -11,6 +11,7 @@ from catalog.schema import Tables
 from planner.check import check_unnested
 from planner.columns import Numbers, numbers_after
 from planner.logical import LogicalQuery, Plan, fields
+from planner.rules.drop_null_tests import drop_null_tests
 from planner.rules.eliminate_distinct import eliminate_distinct
 from planner.rules.eliminate_joins import eliminate_joins
 from planner.rules.factor_disjunctions import factor_disjunctions
@@ -65,6 +66,7 @@ def stages(tables: Tables, statistics: Statistics, numbers: Numbers) -> tuple[St
             (
                 ("eliminate_distinct", eliminate_distinct(tables)),
                 ("eliminate_joins", eliminate_joins(tables)),
+                ("drop_null_tests", drop_null_tests(tables)),
                 *clean,
             ),
         ),
