@@ -1,0 +1,98 @@
+"""How long a bound query takes to become a delta plan, for each query of TPC-H and for very large ones."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+import click
+
+from benchmarks.chart import Panel, draw
+from benchmarks.measure import Figures, Target, judge, take_turns
+from benchmarks.report import ROOT, header, table, verdict_line, write_json
+from catalog.schema import Tables
+from dialect.bind import bind
+from dialect.bound import Query
+from dialect.query import read_query
+from planner.plan import plan
+from planner.statistics import Statistics, TableStatistics
+from tests.bindcases import FOLDER, read_snapshot, recorded
+
+Item = TypeVar("Item")
+
+MEDIAN, WORST = "median ms", "worst ms"
+PARSING, PLANNING = "sqlglot's parser", "planner"
+TPCH = "TPC-H, 22 queries"
+ROWS = {
+    "lineitem": 6e6,
+    "orders": 1.5e6,
+    "partsupp": 8e5,
+    "part": 2e5,
+    "customer": 1.5e5,
+    "supplier": 1e4,
+    "nation": 25.0,
+    "region": 5.0,
+}
+TARGETS = (
+    Target(TPCH, MEDIAN, PLANNING, None, "at most", 30.0),
+    Target(TPCH, WORST, PLANNING, None, "at most", 150.0),
+)
+
+
+@click.command()
+@click.option("--turns", default=5, show_default=True, help="How often everything is measured.")
+@click.option(
+    "--out",
+    default=ROOT / "benchmarks" / "out",
+    show_default="benchmarks/out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for planning.json and planning.png.",
+)
+def main(turns: int, out: Path) -> None:
+    """Measure the planner beside the parser of the same texts."""
+    top = header({"Python": platform.python_version(), "turns": turns})
+    click.echo(top.line())
+    texts, queries, tables = tpch()
+    statistics = Statistics({name: TableStatistics(ROWS[name.name]) for name in tables if name.name in ROWS})
+    ways = {
+        PARSING: over(texts, read_query),
+        PLANNING: over(queries, lambda query: plan(query, tables, statistics)),
+    }
+    readings = take_turns(TPCH, ways, turns)
+    verdicts = [judge(target, readings) for target in TARGETS]
+    click.echo(table(readings, (MEDIAN, WORST), PARSING))
+    click.echo("\n".join(map(verdict_line, verdicts)))
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "planning.json", top, readings, verdicts)
+    panels = (Panel("From bound query to delta plan", MEDIAN, (TPCH,)), Panel("The slowest", WORST, (TPCH,)))
+    draw(out / "planning.png", "What planning costs", top.line(), panels, readings)
+
+
+def tpch() -> tuple[list[str], list[Query], Tables]:
+    """The canonical texts as recorded from PostgreSQL, the same bound, and the tables that they read."""
+    snapshot = read_snapshot()
+    cases = [case for path in sorted(FOLDER.glob("tpch/*.bound")) for case in recorded(path)]
+    queries = [bind(case.canonical, snapshot.tables, snapshot.signatures, case.columns) for case in cases]
+    return [case.canonical for case in cases], queries, snapshot.tables
+
+
+def over(items: list[Item], work: Callable[[Item], object]) -> Callable[[int], Figures]:
+    """The time of this work over each item: the median and the worst."""
+
+    def measure(_turn: int) -> Figures:
+        times = []
+        for item in items:
+            started = time.perf_counter()
+            work(item)
+            times.append((time.perf_counter() - started) * 1e3)
+        return {MEDIAN: median(times), WORST: max(times)}
+
+    return measure
+
+
+if __name__ == "__main__":
+    main()
