@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, assert_never
+from typing import Final, assert_never
 
 from catalog.schema import Tables
-from planner.columns import Numbers, column_numbers, numbers_after, refer, references
-from planner.delta import Moments, Steps, consolidate, has_join, keep, linear, read
+from planner.columns import Numbers, column_numbers, numbers_after, refer
+from planner.delta import Moments, Steps, consolidate, has_join, keep, linear
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
 from planner.delta_common import Common
 from planner.delta_distinct import distinct_first
@@ -16,6 +16,7 @@ from planner.delta_join import join_change
 from planner.delta_keys import fresh
 from planner.delta_method import METHODS, Method
 from planner.delta_tallies import Tallying, tallying
+from planner.delta_writer import Writer
 from planner.logical import (
     Aggregate,
     Computed,
@@ -34,10 +35,10 @@ from planner.logical import (
     Values,
     fields,
 )
+from planner.needed import Columns, given, needed_below
 from planner.properties import properties
-from planner.tree import children, expressions
+from planner.tree import children
 from planner.weighted import (
-    Buffer,
     Choose,
     Compute,
     Consolidate,
@@ -45,20 +46,13 @@ from planner.weighted import (
     Groups,
     Guard,
     Moment,
-    NodeBuffer,
     Pairs,
     Read,
     Rows,
-    Subplan,
-    TableBuffer,
     Tallies,
     Weighted,
 )
-from planner.weighted import fields as fields_of
 from planner.weighted_tree import within
-
-Columns: TypeAlias = frozenset[int]
-
 
 _UNKNOWN: Final[Tables] = {}
 
@@ -76,7 +70,7 @@ def derive(
     """
     derivation = _Derivation(numbers_after(query.plan), methods, tables, store_joins)
     derivation.answer(query)
-    return DeltaPlan(tuple(derivation.buffers), tuple(derivation.subplans))
+    return derivation.writer.plan
 
 
 @dataclass(slots=True)
@@ -87,8 +81,7 @@ class _Derivation:
     methods: tuple[Method, ...]
     tables: Tables
     store_joins: bool
-    buffers: list[Buffer] = field(default_factory=list)
-    subplans: list[Subplan] = field(default_factory=list)
+    writer: Writer = field(default_factory=Writer)
     common: Common = field(default_factory=Common)
 
     def answer(self, query: LogicalQuery) -> None:
@@ -104,13 +97,13 @@ class _Derivation:
             )
             columns[number] = Computed(Field(number, each.name, found.type), refer(found))
         outcome = consolidate(Compute(change, tuple(columns.values())))
-        self._write("answer", _method_of(query.plan), steps, outcome)
+        self.writer.write("answer", _method_of(query.plan), steps, outcome)
 
     def change(self, plan: Plan, needed: Columns, steps: Steps) -> Weighted:
         """The node's change, as a part of the subplan that is being written."""
         match plan:
             case Filter() | Project() | Union():
-                below = zip(children(plan), _needed_below(plan, needed), strict=True)
+                below = zip(children(plan), needed_below(plan, needed), strict=True)
                 return linear(
                     plan, tuple(self.change(each, columns, steps) for each, columns in below), needed
                 )
@@ -123,7 +116,7 @@ class _Derivation:
         """The node's content at any moment: from a buffer of its own unless it is little over others'."""
         match plan:
             case Filter() | Project() | Union() if self._is_cheap(plan):
-                below = zip(children(plan), _needed_below(plan, needed), strict=True)
+                below = zip(children(plan), needed_below(plan, needed), strict=True)
                 inputs = [self.moments(each, columns) for each, columns in below]
                 return Moments(
                     linear(plan, tuple(each.before for each in inputs), needed),
@@ -138,9 +131,9 @@ class _Derivation:
                     Pairs(left.after, right.after, plan.condition),
                 )
             case Scan():
-                return self._table(plan, needed)
+                return self.writer.table(plan, needed)
             case _:
-                return self.common.find(plan, _given(plan, needed), lambda: self._stored(plan, needed))
+                return self.common.find(plan, given(plan, needed), lambda: self._stored(plan, needed))
 
     def _stored(self, plan: Plan, needed: Columns) -> Moments:
         match plan:
@@ -158,9 +151,7 @@ class _Derivation:
                 steps = Steps()
                 outcome = self.change(plan, needed, steps)
                 columns = tuple(each for each in fields(plan) if each.column in needed)
-                return read(
-                    self._write(_what(plan), _method_of(plan), steps, keep(outcome, columns)), columns
-                )
+                return self.writer.write(_what(plan), _method_of(plan), steps, keep(outcome, columns))
             case _:
                 assert_never(plan)
 
@@ -175,26 +166,17 @@ class _Derivation:
                 return True
 
     def _sides(self, join: Join, needed: Columns) -> tuple[Moments, Moments]:
-        of_left, of_right = _needed_below(join, needed)
+        of_left, of_right = needed_below(join, needed)
         return self.moments(join.left, of_left), self.moments(join.right, of_right)
 
     def _join_change(self, join: Join, left: Moments, right: Moments, steps: Steps) -> Weighted:
-        known = fresh(join.condition, left, right, self.buffers, self.tables)
+        known = fresh(join.condition, left, right, self.writer.buffers, self.tables)
         return join_change(join, left, right, known, steps)
-
-    def _table(self, scan: Scan, needed: Columns) -> Moments:
-        used = tuple(each for each in scan.columns if each.field.column in needed)
-        columns = tuple(each.field for each in used)
-        number = len(self.buffers)
-        attributes = tuple(each.attribute for each in used)
-        self.buffers.append(TableBuffer(number, scan.table, columns, attributes))
-        return read(number, columns)
 
     def _values(self, values: Values) -> Moments:
         """dV = V - V0: the rows at the first firing, nothing after it."""
-        own = Read(len(self.buffers), Moment.BEFORE, values.fields)
-        outcome = difference(Rows(values.rows, values.fields), own)
-        return read(self._write(_what(values), Method.LINEAR, Steps(), outcome), values.fields)
+        outcome = difference(Rows(values.rows, values.fields), self.writer.own(values.fields))
+        return self.writer.write(_what(values), Method.LINEAR, Steps(), outcome)
 
     def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
         kept = tuple(each for each in aggregate.columns if each.field.column in needed)
@@ -211,94 +193,50 @@ class _Derivation:
     def _defined(self, aggregate: Aggregate) -> Moments:
         steps = Steps()
         rows = self._input(aggregate)
-        columns = fields(aggregate)
-        grouping = Grouping(aggregate.keys, self._own(columns))
+        grouping = Grouping(aggregate.keys, self.writer.own(fields(aggregate)))
         outcome = grouping.recomputed(
             lambda present: Groups(present, aggregate.keys, aggregate.columns), rows, steps
         )
-        return read(self._write(_what(aggregate), Method.RECOMPUTE, steps, outcome), columns)
+        return self.writer.write(_what(aggregate), Method.RECOMPUTE, steps, outcome)
 
     def _tallied(self, aggregate: Aggregate, tallies: Tallying, method: Method) -> Moments:
         steps = Steps()
         columns = aggregate.keys + tuple(each.field for each in tallies.stored)
         if method is Method.LINEAR:
-            [below] = _needed_below(aggregate, frozenset())
+            [below] = needed_below(aggregate, frozenset())
             change = self.change(aggregate.input, below, steps)
-            grouping = Grouping(aggregate.keys, self._own(columns))
+            grouping = Grouping(aggregate.keys, self.writer.own(columns))
             outcome = grouping.merged(tallies, change, steps, appended=False)
         else:
             rows = self._input(aggregate)
-            grouping = Grouping(aggregate.keys, self._own(columns))
+            grouping = Grouping(aggregate.keys, self.writer.own(columns))
             change = Consolidate(rows.change) if has_join(rows.change) else rows.change
             merged = grouping.merged(tallies, change, steps, appended=True)
             anew = grouping.recomputed(
                 lambda present: Tallies(present, aggregate.keys, tallies.stored), rows, steps
             )
             outcome = Choose(_appended(rows.change), merged, anew)
-        number = self._write(_what(aggregate), method, steps, outcome)
-        found = read(number, columns).map(lambda stored: Compute(stored, tallies.columns))
+        stored = self.writer.write(_what(aggregate), method, steps, outcome)
+        found = stored.map(lambda groups: Compute(groups, tallies.columns))
         return Moments(found.before, consolidate(found.change), found.after)
 
     def _top(self, top: Top) -> Moments:
         rows = self._input(top)
-        own = self._own(fields(top))
+        own = self.writer.own(fields(top))
         method = self._first({Method.RECOMPUTE} if top.offset else {Method.RECOMPUTE, Method.COMBINE})
         outcome = first_recomputed(top, own, rows.after)
         if method is Method.COMBINE:
             outcome = Choose(_appended(rows.change), first_merged(top, own, rows.change), outcome)
-        return read(self._write(_what(top), method, Steps(), outcome), fields(top))
+        return self.writer.write(_what(top), method, Steps(), outcome)
 
     def _input(self, plan: Aggregate | Top) -> Moments:
         """The input's content at any moment, by the columns that the node reads."""
-        [below] = _needed_below(plan, column_numbers(plan))
+        [below] = needed_below(plan, column_numbers(plan))
         columns = tuple(each for each in fields(plan.input) if each.column in below)
         return self.moments(plan.input, below).map(lambda outcome: keep(outcome, columns))
 
     def _first(self, possible: set[Method]) -> Method:
         return next(each for each in self.methods if each in possible)
-
-    def _own(self, columns: tuple[Field, ...]) -> Weighted:
-        """What the subplan that is written next has written so far."""
-        return Read(len(self.buffers), Moment.BEFORE, columns)
-
-    def _write(self, what: str, method: Method, steps: Steps, outcome: Weighted) -> int:
-        """A subplan with the outcome as its last step; the number of its buffer."""
-        number = len(self.buffers)
-        steps.add(what, outcome)
-        read_ = {
-            each.buffer for step in steps.steps for each in within(step.outcome) if isinstance(each, Read)
-        }
-        self.buffers.append(NodeBuffer(number, what, fields_of(outcome)))
-        self.subplans.append(
-            Subplan(number, tuple(sorted(read_ - {number})), tuple(steps.steps), method.value)
-        )
-        return number
-
-
-def _given(plan: Plan, needed: Columns) -> Columns:
-    """The columns that the node's buffer gives: also some that are not needed, but there."""
-    match plan:
-        case Aggregate(keys=keys):
-            return needed | {each.column for each in keys}
-        case Distinct() | Top() | Values():
-            return column_numbers(plan)
-        case _:
-            return needed
-
-
-def _needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:
-    """For each input the columns of it that the node reads or passes on."""
-    match plan:
-        case Union(inputs=inputs, fields=columns):
-            places = [place for place, each in enumerate(columns) if each.column in needed]
-            return tuple(frozenset(fields(each)[place].column for place in places) for each in inputs)
-        case Project(columns=computed):
-            read_ = references(*(each.value for each in computed if each.field.column in needed))
-        case Aggregate(keys=keys):
-            read_ = references(*expressions(plan)) | {each.column for each in keys}
-        case _:
-            read_ = needed | references(*expressions(plan))
-    return tuple(read_ & column_numbers(each) for each in children(plan))
 
 
 def _appended(change: Weighted) -> Guard:

@@ -1,0 +1,56 @@
+"""The buffers and subplans of a delta plan, one behind the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from planner.delta import Moments, Steps, read
+from planner.delta_method import Method
+from planner.logical import Field, Scan
+from planner.weighted import (
+    Buffer,
+    DeltaPlan,
+    Moment,
+    NodeBuffer,
+    Read,
+    Subplan,
+    TableBuffer,
+    Weighted,
+    fields,
+)
+from planner.weighted_tree import within
+
+
+@dataclass(slots=True)
+class Writer:
+    """What is written so far; numbers are places."""
+
+    buffers: list[Buffer] = field(default_factory=list)
+    subplans: list[Subplan] = field(default_factory=list)
+
+    @property
+    def plan(self) -> DeltaPlan:
+        """All of it; the answer was written last."""
+        return DeltaPlan(tuple(self.buffers), tuple(self.subplans))
+
+    def table(self, scan: Scan, needed: frozenset[int]) -> Moments:
+        """The content of a table, by the columns of it that are needed."""
+        used = tuple(each for each in scan.columns if each.field.column in needed)
+        columns = tuple(each.field for each in used)
+        number = len(self.buffers)
+        self.buffers.append(TableBuffer(number, scan.table, columns, tuple(each.attribute for each in used)))
+        return read(number, columns)
+
+    def own(self, columns: tuple[Field, ...]) -> Weighted:
+        """What the subplan that is written next has written before."""
+        return Read(len(self.buffers), Moment.BEFORE, columns)
+
+    def write(self, what: str, method: Method, steps: Steps, outcome: Weighted) -> Moments:
+        """A subplan with the outcome as its last step; the content of its buffer."""
+        number, columns = len(self.buffers), fields(outcome)
+        steps.add(what, outcome)
+        leaves = (each for step in steps.steps for each in within(step.outcome))
+        inputs = {each.buffer for each in leaves if isinstance(each, Read)} - {number}
+        self.buffers.append(NodeBuffer(number, what, columns))
+        self.subplans.append(Subplan(number, tuple(sorted(inputs)), tuple(steps.steps), method.value))
+        return read(number, columns)
