@@ -53,7 +53,7 @@ class _Lines:
                 return f"Scan {table.schema}.{table.name} {alias}: {read}".removesuffix(": ")
             case Values(rows=rows, fields=these):
                 written = (f"({', '.join(self._parts.text(value) for value in row)})" for row in rows)
-                return f"Values ({self._parts.fields(these)}): {', '.join(written)}"
+                return f"Values ({self._parts.fields(these)}): {', '.join(written)}".removesuffix(": ")
             case Filter(condition=condition):
                 return f"Filter {self._parts.text(condition)}"
             case Project(columns=columns_):

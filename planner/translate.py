@@ -9,7 +9,7 @@ from dialect.bound import Query, Select, SetOperation
 from dialect.bound_expression import Cast, Constant, Expression, Output
 from dialect.depth import limited_depth
 from planner.columns import Numbers, passing, refer, references
-from planner.logical import Aggregate, Field, LogicalQuery, Order, Plan, Project, Scan, Top
+from planner.logical import Aggregate, Field, LogicalQuery, Order, Plan, Project, Scan, Top, Values
 from planner.logical import Output as LogicalOutput
 from planner.refused import Refused
 from planner.rows import at_most_one_row
@@ -53,7 +53,9 @@ class _QueryTranslator:
         if limit is None and not offset:
             return self._body(query, scope, ())[0]
         relation, keys = self._body(query, scope, tuple(each.expression for each in query.order))
-        if limit != 0 and not offset and at_most_one_row(relation.plan, self.tables):
+        if limit == 0:
+            return Relation(Values((), tuple(dict.fromkeys(relation.columns))), relation.columns)
+        if not offset and at_most_one_row(relation.plan, self.tables):
             return relation
         order = tuple(
             Order(refer(key), each.descending, each.nulls_first)
