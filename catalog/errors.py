@@ -144,5 +144,17 @@ class AnswerDiffers(Error, sqlstate="55000"):
     """The table of an answer does not hold what was published: somebody wrote to it."""
 
 
+class EngineFailed(Error, sqlstate="XX000"):
+    """Spark refused a statement of ours: our bug."""
+
+
+class OutOfMemory(Error, sqlstate="53200"):
+    """Spark had less memory than a query needs."""
+
+
+class EngineLost(OutOfMemory):
+    """The process of Spark ended while it worked: of itself for lack of memory, or killed."""
+
+
 class ObjectNotInState(Error, sqlstate="55000"):
     """A table, a slot or a server is not in the state that what was asked for needs."""
