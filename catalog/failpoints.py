@@ -24,7 +24,7 @@ def failpoint(name: str) -> None:
     wanted = os.environ.get(VARIABLE)
     if wanted is None or not wanted.startswith(f"{name}:"):
         return
-    _name, number, action = wanted.split(":")
+    _name, number, action = wanted.rsplit(":", 2)
     _hits[name] = _hits.get(name, 0) + 1
     if _hits[name] != int(number):
         return

@@ -99,9 +99,9 @@ def name_batches(connection: Connection, batches: Iterable[Batch]) -> None:
     )
 
 
-def forget_batches(connection: Connection, files: Collection[str]) -> None:
-    """Take out of the manifest: the files are garbage as soon as this is committed."""
-    connection.execute("DELETE FROM gavial.batches WHERE file = ANY (%s)", (list(files),))
+def forget_batches(connection: Connection, files: Collection[str]) -> int:
+    """Take out of the manifest, where so many were: the files are garbage as soon as this is committed."""
+    return connection.execute("DELETE FROM gavial.batches WHERE file = ANY (%s)", (list(files),)).rowcount
 
 
 def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, ...]:

@@ -86,6 +86,21 @@ class Writer:
                 self.number += 1
                 self.history[self.number] = after
 
+    def transact_much(self) -> None:
+        """More than the server and capture keep in memory, half of it rolled back."""
+        self.connection.execute("BEGIN")
+        self.connection.execute("DELETE FROM ledger")
+        self.connection.execute("INSERT INTO ledger VALUES (%s)", (self.number + 1,))
+        self.connection.execute("INSERT INTO pairs SELECT i, 'much' FROM generate_series(1, 3000) i")
+        self.connection.execute("SAVEPOINT s")
+        self.connection.execute("UPDATE pairs SET b = 'other'")
+        self.connection.execute("ROLLBACK TO s")
+        self.connection.execute("DELETE FROM pairs WHERE a % 100 <> 0")
+        after = {table: self._rows(table) for table in TABLES}
+        self.connection.execute("COMMIT")
+        self.number += 1
+        self.history[self.number] = after
+
     def _rows(self, table: str) -> Counter[tuple[Any, ...]]:
         return Counter(self.connection.execute(f"SELECT * FROM {table}".encode()).fetchall())
 

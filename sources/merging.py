@@ -1,0 +1,94 @@
+"""Many small batches become one, and what was taken back goes: the content at every later position stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import Connection
+
+from catalog.batch import Batch
+from catalog.store import forget_batches, hold_epoch, manifest, name_batches
+from sources.place import Place
+from sources.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse
+
+FEWEST_BATCHES: Final = 16
+"""Fewer are not worth the work."""
+
+SMALL_ROWS: Final = 200_000
+MOST_ROWS: Final = 1_000_000
+"""Of the batches that are merged at a time, so that the memory is bounded."""
+
+_EMPTIED: Final = """
+    SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources
+    WHERE 'table-' || relation::oid = %s
+"""
+
+
+def merge_batches(connection: Connection, place: Place, buffer: str, below: int) -> tuple[str, ...]:
+    """Merge what the buffer has up to a position that no reader will ask to look behind.
+
+    The files returned are garbage as soon as nobody is reading them who began before. What a TRUNCATE took
+    back is there twice, with opposite weights, and goes as it is.
+    """
+    row = connection.execute(_EMPTIED, (buffer,)).fetchone()
+    assert row is not None
+    settled = [batch for batch in manifest(connection, buffer) if batch.to_offset <= below]
+    cancelled = [batch for batch in settled if batch.to_offset < row[0] <= below]
+    chosen = choose(settled[len(cancelled) :])
+    merged = merged_batches(place.warehouse, chosen) if chosen else ()
+    replaced = [batch.file for batch in (*cancelled, *chosen)]
+    try:
+        with connection.transaction():
+            hold_epoch(connection, place.epoch)
+            if forget_batches(connection, replaced) < len(replaced):
+                raise _Overtaken
+            name_batches(connection, merged)
+    except _Overtaken:
+        return tuple(batch.file for batch in merged)
+    return tuple(replaced)
+
+
+class _Overtaken(Exception):
+    """Somebody else has replaced one of the batches meanwhile."""
+
+
+def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """The small batches among these that are merged next: those of the same columns, the oldest first."""
+    by_version: dict[int, list[Batch]] = {}
+    for batch in batches:
+        same = by_version.setdefault(batch.schema_version, [])
+        if batch.rows <= SMALL_ROWS and sum(each.rows for each in same) + batch.rows <= MOST_ROWS:
+            same.append(batch)
+    chosen = max(by_version.values(), key=len, default=[])
+    return tuple(chosen) if len(chosen) >= FEWEST_BATCHES else ()
+
+
+def merged_batches(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """One batch with the sum of these, or none if nothing is left."""
+    rows = pa.concat_tables([warehouse.read(batch) for batch in batches])
+    table = consolidated(rows)
+    if not table.num_rows:
+        return ()
+    start, end = min(batch.from_offset for batch in batches), max(batch.to_offset for batch in batches)
+    return (warehouse.seal(batches[0].buffer, table, start, end, batches[0].schema_version),)
+
+
+def consolidated(rows: pa.Table) -> pa.Table:
+    """Each different row once, with the sum of its weights, at its last position.
+
+    Rows with lists or intervals in them stay as they are: PyArrow does not compare those.
+    """
+    names = [name for name in rows.column_names if name not in CONTROL]
+    if any(pa.types.is_nested(rows.schema.field(name).type) for name in names):
+        return rows
+    sums = rows.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum"), (COMMIT_LSN, "max")])
+    sums = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0))
+    control = {
+        WEIGHT: sums.column(f"{WEIGHT}_sum"),
+        COMMIT_LSN: sums.column(f"{COMMIT_LSN}_max"),
+        IS_UPDATE: pa.repeat(pa.scalar(False), sums.num_rows),
+    }
+    return pa.table({name: sums.column(name) for name in names} | control)
