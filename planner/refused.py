@@ -13,13 +13,13 @@ class Refused(Enum):
     ALL_OF_SET = "INTERSECT ALL or EXCEPT ALL", "Use INTERSECT or EXCEPT, or count the rows of each side."
     ARRAY_OF_ARRAYS = "an array of arrays", None
     ARRAY_SUBQUERY = "ARRAY of a subquery", "Use array_agg with GROUP BY."
-    DISTINCT_ON = "DISTINCT ON", "Use GROUP BY, or DISTINCT where the other columns follow from those named."
     LIMIT = "a LIMIT or OFFSET that is not a constant", "Write the number itself."
     LIMIT_PER_ROW = (
-        "LIMIT in a subquery that depends on the rows around it",
-        "Use LIMIT 1 of plainly ordered types, or an aggregate.",
+        "a LIMIT above 1 in a subquery that depends on the rows around it",
+        "Use LIMIT 1, or an aggregate.",
     )
     NO_EQUALITY = "a subquery that depends on a column whose equal values may differ", None
+    NO_ORDER = "the first of several rows by a column of this type", "Order by numbers, texts or dates."
     ON_BOTH_SIDES = "an outer join whose condition has a subquery that depends on both sides", None
     ROW = "a row as a value", "Name its fields one by one."
     ROW_ORDER = "a comparison of rows of this type", "Compare the columns one by one."

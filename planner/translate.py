@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 
 from catalog.schema import Tables
 from dialect.bound import Query, Select, SetOperation
-from dialect.bound_expression import Cast, Constant, Expression, Output
+from dialect.bound_expression import Cast, Constant, Expression, Output, SortKey
 from dialect.depth import limited_depth
 from planner.columns import Numbers, passing, refer, references
-from planner.logical import Aggregate, Field, LogicalQuery, Order, Plan, Project, Scan, Top, Values
+from planner.first import first_of_each
+from planner.logical import Aggregate, Field, LogicalQuery, Order, Plan, Project, Scan, Top, Values, fields
 from planner.logical import Output as LogicalOutput
 from planner.refused import Refused
 from planner.rows import at_most_one_row
 from planner.translate_scope import Relation, Scope
-from planner.translate_select import translate_rows, translate_select
+from planner.translate_select import first_of, translate_rows, translate_select
 from planner.translate_set import translate_set, translate_values
 from planner.tree import expressions, nodes, transform
 
@@ -50,20 +51,24 @@ class _QueryTranslator:
     def query(self, query: Query, outer: Scope) -> Relation:
         scope = Scope(outer, query.common_tables)
         limit, offset = _count(query.limit), _count(query.offset) or 0
-        if limit is None and not offset:
+        groups = first_of(query.body) if isinstance(query.body, Select) else ()
+        if limit is None and not offset and not groups:
             return self._body(query, scope, ())[0]
-        relation, keys = self._body(query, scope, tuple(each.expression for each in query.order))
+        wanted = (*(each.expression for each in query.order), *groups)
+        relation, keys = self._body(query, scope, wanted)
+        order = _total(query.order, keys, relation.columns)
+        plan = relation.plan
+        if groups:
+            plan = first_of_each(plan, keys[len(query.order) :], order, self.numbers)
+        plan = self._cut(plan, order, limit, offset)
+        return Relation(_without(plan, keys, relation.columns), relation.columns)
+
+    def _cut(self, plan: Plan, order: tuple[Order, ...], limit: int | None, offset: int) -> Plan:
         if limit == 0:
-            return Relation(Values((), tuple(dict.fromkeys(relation.columns))), relation.columns)
-        if not offset and at_most_one_row(relation.plan, self.tables):
-            return relation
-        order = tuple(
-            Order(refer(key), each.descending, each.nulls_first)
-            for key, each in zip(keys, query.order, strict=True)
-        )
-        ties = tuple(Order(refer(each), False, False) for each in _others(relation.columns, keys))
-        top = Top(relation.plan, order + ties, limit, offset)
-        return Relation(_without(top, keys, relation.columns), relation.columns)
+            return Values((), fields(plan))
+        if not offset and (limit is None or at_most_one_row(plan, self.tables)):
+            return plan
+        return Top(plan, order, limit, offset)
 
     def existence(self, query: Query, outer: Scope) -> Plan:
         limit, offset = _count(query.limit), _count(query.offset)
@@ -91,9 +96,15 @@ def _output(relation: Relation, expression: Expression) -> Field:
     return relation.columns[expression.column]
 
 
-def _others(columns: tuple[Field, ...], keys: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The columns that are no keys, each once."""
-    return tuple(dict.fromkeys(each for each in columns if each not in keys))
+def _total(
+    order: tuple[SortKey, ...], keys: tuple[Field, ...], columns: tuple[Field, ...]
+) -> tuple[Order, ...]:
+    """The order, in which rows that it leaves equal are told apart by all columns of the answer."""
+    asked = tuple(
+        Order(refer(key), each.descending, each.nulls_first) for key, each in zip(keys, order, strict=False)
+    )
+    others = dict.fromkeys(each for each in columns if each not in keys[: len(order)])
+    return asked + tuple(Order(refer(each), False, False) for each in others)
 
 
 def _without(plan: Plan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> Plan:

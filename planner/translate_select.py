@@ -18,7 +18,6 @@ from planner.logical import (
     Project,
     fields,
 )
-from planner.refused import Refused
 from planner.translate_condition import split_condition
 from planner.translate_expression import ExpressionTranslator
 from planner.translate_from import translate_from
@@ -46,7 +45,7 @@ def translate_select(
         plan = _grouped(plan, grouping)
     plan = placed(having.on(plan), place.placements)
     projected, columns = _projected(translator.numbers, plan, targets + keys)
-    if _distinct(select):
+    if select.distinct and not first_of(select):
         projected = Distinct(projected)
     relation = Relation(projected, columns[: len(targets)])
     return relation, columns[len(targets) :]
@@ -93,8 +92,8 @@ def _projected(
     return Project(plan, columns), tuple(made[value] for _, value in values)
 
 
-def _distinct(select: Select) -> bool:
-    """Whether equal rows become one; DISTINCT ON is that where all targets are named in it, and no others."""
-    if select.distinct_on and set(select.distinct_on) != {each.expression for each in select.targets}:
-        raise Refused.DISTINCT_ON.error
-    return select.distinct
+def first_of(select: Select) -> tuple[Expression, ...]:
+    """The groups of DISTINCT ON, whose first rows are taken; none where it is as good as plain DISTINCT."""
+    if set(select.distinct_on) == {each.expression for each in select.targets}:
+        return ()
+    return select.distinct_on

@@ -26,6 +26,7 @@ from planner.columns import (
 from planner.conditions import TRUE, conjunction, conjuncts
 from planner.counts import over_no_rows
 from planner.equality import not_distinct
+from planner.first import first_of_each, takes_first
 from planner.logical import (
     SINGLE,
     Aggregate,
@@ -47,7 +48,6 @@ from planner.logical import (
 )
 from planner.refused import Refused
 from planner.tree import nodes, with_expressions
-from planner.unnest_first import first_of_each, takes_first
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from planner.columns import (
 )
 from planner.conditions import conjunction, conjuncts
 from planner.equality import is_equality
+from planner.first import first_of_each, takes_first
 from planner.logical import (
     Aggregate,
     Computed,
@@ -31,7 +32,6 @@ from planner.logical import (
     fields,
 )
 from planner.tree import expressions
-from planner.unnest_first import first_of_each, takes_first
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,3 +32,7 @@ SELECT id, coalesce(whole, small, 0) AS a, greatest(whole, small) AS b, whole IN
 SELECT id, (whole, small) = (1, 2) AS a, (whole, small) <> (1, 2) AS b, (whole, small) < (1, 2) AS c, (whole, small) >= (2, 1) AS d FROM things;
 WITH a AS (SELECT id, label FROM things), b (x) AS (SELECT a.id FROM a) SELECT a.label, b.x, c.x AS y FROM a, b, b c WHERE a.id = b.x;
 SELECT id FROM (SELECT id, whole FROM things ORDER BY whole, id LIMIT 3) t WHERE whole > 0;
+SELECT DISTINCT ON (label) label, id FROM things ORDER BY label, id;
+SELECT DISTINCT ON (label, whole % 2) whole, price FROM things ORDER BY label, whole % 2, price DESC NULLS LAST, whole LIMIT 3;
+SELECT DISTINCT ON (whole) label FROM things ORDER BY whole, label DESC;
+SELECT id FROM things LIMIT 0;

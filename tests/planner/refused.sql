@@ -1,7 +1,7 @@
 SELECT id, row_number() OVER (ORDER BY id) AS n FROM things;
 SELECT id FROM things INTERSECT ALL SELECT thing_id FROM others;
 SELECT id FROM things EXCEPT ALL SELECT thing_id FROM others;
-SELECT DISTINCT ON (label) label, id FROM things ORDER BY label, id;
+SELECT DISTINCT ON (label) label, span FROM things ORDER BY label, span;
 SELECT id FROM things ORDER BY id LIMIT (SELECT count(*) FROM others);
 SELECT id, (SELECT sum(x.id) FROM (SELECT o.id FROM others o WHERE o.thing_id = t.id ORDER BY o.id LIMIT 2) x) AS l FROM things t;
 SELECT id, ARRAY(SELECT o.id FROM others o) AS a FROM things;

@@ -87,3 +87,5 @@ SELECT t.id, (SELECT o.amount FROM others o WHERE o.id < t.whole ORDER BY o.amou
 SELECT t.id, x.amount, x.label FROM things t, LATERAL (SELECT o.amount, o.label FROM others o WHERE o.thing_id = t.id ORDER BY o.amount, o.label LIMIT 1) x;
 SELECT t.id, x.amount FROM things t LEFT JOIN LATERAL (SELECT o.amount FROM others o WHERE o.thing_id = t.id ORDER BY o.amount DESC LIMIT 1) x ON x.amount > 2;
 SELECT t.id FROM things t WHERE t.whole IN (SELECT o.id FROM others o WHERE o.thing_id < t.id ORDER BY o.id DESC LIMIT 1);
+SELECT t.id, (SELECT sum(x.amount) FROM (SELECT DISTINCT ON (o.label) o.amount FROM others o WHERE o.thing_id = t.id ORDER BY o.label, o.amount) x) AS s FROM things t;
+SELECT t.id FROM things t WHERE EXISTS (SELECT 1 FROM (SELECT FROM others o WHERE o.thing_id = t.id LIMIT 1) x);

@@ -70,6 +70,10 @@ def first_of_each(plan: Plan, keys: tuple[Field, ...], order: tuple[Order, ...],
     several times.
     """
     rows = Distinct(plan)
+    fixed = tuple(refer(key) for key in keys)
+    order = tuple(each for each in order if each.value not in fixed)
+    if not order:
+        return rows
     others, made = renumbered(rows, numbers)
     theirs: Mapping[int, Scalar] = {old: refer(new) for old, new in made.items()}
     together = tuple(_same(refer(made[key.column]), refer(key)) for key in keys)
@@ -95,12 +99,12 @@ def _earlier(other: Scalar, key: Order) -> Scalar:
 def _less(left: Scalar, right: Scalar) -> Scalar:
     left, right = as_text(left), as_text(right)
     if left.type.oid not in _LESS:
-        raise Refused.LIMIT_PER_ROW.error
+        raise Refused.NO_ORDER.error
     return Call(_LESS[left.type.oid], "<", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
 
 
 def _same(left: Scalar, right: Scalar) -> Scalar:
     same = not_distinct(left, right)
     if same is None:
-        raise Refused.LIMIT_PER_ROW.error
+        raise Refused.NO_ORDER.error
     return same
