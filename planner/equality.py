@@ -10,7 +10,9 @@ from catalog.types import (
     BPCHAR,
     BYTEA,
     CHAR,
+    CONFLICTING,
     DATE,
+    DEFAULT_COLLATION,
     FLOAT4,
     FLOAT8,
     INT2,
@@ -63,7 +65,8 @@ def equal(left: Scalar, right: Scalar) -> Call | None:
     function = _FUNCTIONS.get(left.type.oid)
     if function is None or left.type.oid != right.type.oid:
         return None
-    return Call(function, "=", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
+    collation = DEFAULT_COLLATION if left.type.collation == CONFLICTING else left.type.collation
+    return Call(function, "=", Notation.OPERATOR, (left, right), collation, BOOLEAN)
 
 
 def not_distinct(left: Scalar, right: Scalar) -> Scalar | None:
