@@ -16,7 +16,6 @@ from planner.weighted import (
     Compute,
     Consolidate,
     Moment,
-    Pairs,
     Read,
     Step,
     Sum,
@@ -25,7 +24,6 @@ from planner.weighted import (
     Where,
     fields,
 )
-from planner.weighted_tree import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +56,6 @@ class Steps:
         """A step for an outcome that several later ones use."""
         self.steps.append(Step(len(self.steps), what, outcome))
         return Use(len(self.steps) - 1, fields(outcome))
-
-    def shared(self, what: str, outcome: Weighted) -> Weighted:
-        """The outcome, as a step if it is dear: a join."""
-        return self.add(what, outcome) if has_join(outcome) else outcome
-
-
-def has_join(outcome: Weighted) -> bool:
-    """Whether the outcome joins: else it has negative weights only where what it reads has."""
-    return any(isinstance(each, Pairs) for each in within(outcome))
 
 
 def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed: frozenset[int]) -> Weighted:

@@ -5,7 +5,7 @@ X |> Y are the rows of X without a partner in Y, X |x Y those with one; both are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from dialect.scalar import Constant, Scalar
@@ -13,47 +13,34 @@ from planner.columns import refer, references
 from planner.delta import Moments, Steps, keep
 from planner.delta_keys import Fresh, chosen
 from planner.logical import Computed, Field, Join, JoinKind
-from planner.weighted import Compute, Consolidate, Guard, Matched, Negate, Pairs, Rows, Sum, Weighted, fields
+from planner.weighted import Compute, Consolidate, Matched, Negate, Pairs, Sum, Weighted, fields
 
 
 def join_change(join: Join, left: Moments, right: Moments, fresh: Fresh, steps: Steps) -> Weighted:
-    """The change of a join."""
+    """The change of a join that asks for partners."""
     condition = join.condition
     columns = fields(left.change) + fields(right.change)
-    if join.kind is not JoinKind.INNER:
-        left, right = (
-            replace(side, change=steps.shared("change of a side", side.change)) for side in (left, right)
-        )
     match join.kind:
         case JoinKind.INNER:
-            return _inner(left, right, condition, fresh)
+            raise AssertionError("an inner join is worked with all its inputs at once")
         case JoinKind.SEMI | JoinKind.ANTI:
-            return _partnership(left, right, condition, fresh.right, steps).rows(join.kind is JoinKind.ANTI)
+            return _partnership(left, right, condition, fresh, steps).rows(join.kind is JoinKind.ANTI)
         case JoinKind.LEFT:
-            return _outer(left, right, condition, fresh.right, steps)
+            return _outer(left, right, condition, fresh, steps)
         case JoinKind.RIGHT:
-            return keep(_outer(right, left, condition, fresh.left, steps), columns)
+            return keep(_outer(right, left, condition, fresh, steps), columns)
         case JoinKind.FULL:
-            unmatched = _partnership(right, left, condition, fresh.left, steps).rows(negated=True)
-            outer = _outer(left, right, condition, fresh.right, steps)
+            unmatched = _partnership(right, left, condition, fresh, steps).rows(negated=True)
+            outer = _outer(left, right, condition, fresh, steps)
             return Sum((outer, _padded(unmatched, columns)), columns)
         case _:
             assert_never(join.kind)
 
 
-def _inner(left: Moments, right: Moments, condition: Scalar, fresh: Fresh) -> Weighted:
-    """d(L x R) = dL x R0 + L1 x dR, as (L0 + dL) x (R0 + dR) = L0 x R0 + dL x R0 + (L0 + dL) x dR."""
-    first = Pairs(left.change, right.before, condition)
-    second = Pairs(left.after, right.change, condition)
-    both_new = Pairs(left.change, right.change, condition)
-    columns = fields(first)
-    return Sum((chosen(fresh.left, Rows((), columns), first), chosen(fresh.right, both_new, second)), columns)
-
-
-def _outer(left: Moments, right: Moments, condition: Scalar, fresh: Guard | None, steps: Steps) -> Weighted:
+def _outer(left: Moments, right: Moments, condition: Scalar, fresh: Fresh, steps: Steps) -> Weighted:
     """L ->< R = L x R + padded(L |> R).
 
-    d(L x R) as above: of L1 only the affected rows meet dR, of R0 only the partners found meet dL.
+    d(L x R) = dL x R0 + L1 x dR: of L1 only the affected rows meet dR, of R0 only the partners meet dL.
     """
     found = _partnership(left, right, condition, fresh, steps)
     first = Pairs(left.change, found.partners, condition)
@@ -99,7 +86,7 @@ class _Partnership:
 
 
 def _partnership(
-    left: Moments, right: Moments, condition: Scalar, fresh: Guard | None, steps: Steps
+    left: Moments, right: Moments, condition: Scalar, fresh: Fresh, steps: Steps
 ) -> _Partnership:
     """The states are looked at once each, and only where a row of the changes meets the condition.
 
@@ -110,7 +97,7 @@ def _partnership(
     new, old_and_new = (
         Matched(each, right.change, condition, negated=False) for each in (left.change, left.after)
     )
-    affected = steps.add("rows whose partners change", chosen(fresh, new, old_and_new))
+    affected = steps.add("rows whose partners change", chosen(fresh(right, left), new, old_and_new))
     concerned = Sum((left.change, affected), fields(affected))
     partners = steps.add("their partners before", Matched(right.before, concerned, condition, negated=False))
     looked_at = tuple(each for each in fields(partners) if each.column in references(condition))

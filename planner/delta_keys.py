@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from catalog.schema import Tables
 from dialect.scalar import Call, Reference, Scalar
-from planner.conditions import conjuncts
 from planner.delta import Moments
 from planner.equality import is_equality
 from planner.weighted import Buffer, Choose, Guard, Read, TableBuffer, Weighted
 from planner.weighted_tree import within
 
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """When no row of dL meets one of R0 (`left`), and none of dR one of L0 (`right`); None: not known."""
-
-    left: Guard | None = None
-    right: Guard | None = None
+Fresh: TypeAlias = Callable[[Moments, Moments], Guard | None]
+"""When no row of the first's change meets one of the second's content before; None where nobody knows."""
 
 
-def fresh(
-    condition: Scalar, left: Moments, right: Moments, buffers: Sequence[Buffer], tables: Tables
-) -> Fresh:
-    """By a foreign key from one table to another, where the condition joins along it.
+def fresh_by(conditions: Sequence[Scalar], buffers: Sequence[Buffer], tables: Tables) -> Fresh:
+    """By a foreign key from one table to another, where the conditions join along it.
 
     Let P be the parent, C the child, and P0 and C0 of one position: there each key in C0 without a NULL is in
     P0. If dP takes nothing away, no key of it is in P0, since keys are unique in P0 + dP; so none is in C0.
     C0 of another position may know keys that P0 does not: of rows that came since, or that have gone since.
     """
-    equal = _equal_columns(condition)
+    equal = equal_columns(conditions)
 
-    def guard(new: Moments, old: Moments) -> Guard | None:
-        parents, children = _read(new.change, buffers), _read(old.before, buffers)
-        if len(parents) != 1:
-            return None
-        found = (_guard(parents[0], child, equal, tables) for child in children)
-        return next((each for each in found if each is not None), None)
+    def fresh(new: Moments, old: Moments) -> Guard | None:
+        parent, child = _table(new.change, buffers), _table(old.before, buffers)
+        return _guard(parent, child, equal, tables) if parent and child else None
 
-    return Fresh(guard(left, right), guard(right, left))
+    return fresh
 
 
 def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weighted:
@@ -48,24 +37,26 @@ def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weight
     return general if guard is None else Choose(guard, shortcut, general)
 
 
-def _read(outcome: Weighted, buffers: Sequence[Buffer]) -> list[Buffer]:
-    """The buffers whose rows, under their columns' numbers, the outcome's are made of."""
-    return [buffers[each.buffer] for each in within(outcome) if isinstance(each, Read)]
-
-
-def _equal_columns(condition: Scalar) -> set[tuple[int, int]]:
+def equal_columns(conditions: Iterable[Scalar]) -> set[tuple[int, int]]:
+    """The pairs of columns, both ways round, that the conditions say are equal."""
     found = set()
-    for each in conjuncts(condition):
+    for each in conditions:
         match each:
             case Call(arguments=(Reference(column=one), Reference(column=other))) if is_equality(each):
                 found |= {(one, other), (other, one)}
     return found
 
 
-def _guard(parent: Buffer, child: Buffer, equal: set[tuple[int, int]], tables: Tables) -> Guard | None:
+def _table(outcome: Weighted, buffers: Sequence[Buffer]) -> TableBuffer | None:
+    """The table of whose rows, under their columns' numbers, the outcome's are made one by one."""
+    leaves = [buffers[each.buffer] for each in within(outcome) if isinstance(each, Read)]
+    return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], TableBuffer) else None
+
+
+def _guard(
+    parent: TableBuffer, child: TableBuffer, equal: set[tuple[int, int]], tables: Tables
+) -> Guard | None:
     """That the parent only grew and both are level, if the columns of a foreign key are all joined."""
-    if not (isinstance(parent, TableBuffer) and isinstance(child, TableBuffer)):
-        return None
     of_parent, of_child = _numbers(parent, tables), _numbers(child, tables)
     for key in tables[child.table].foreign_keys if child.table in tables else ():
         if key.parent != parent.table:

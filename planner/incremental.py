@@ -7,16 +7,20 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from catalog.schema import Tables
-from planner.columns import Numbers, column_numbers, numbers_after, refer
-from planner.delta import Moments, Steps, consolidate, has_join, keep, linear
+from dialect.scalar import Scalar
+from planner.columns import Numbers, column_numbers, numbers_after, refer, references
+from planner.conditions import conjuncts
+from planner.delta import Moments, Steps, consolidate, keep, linear
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
 from planner.delta_common import Common
 from planner.delta_distinct import distinct_first
+from planner.delta_inner import Input, inner_change
 from planner.delta_join import join_change
-from planner.delta_keys import fresh
+from planner.delta_keys import Fresh, fresh_by
 from planner.delta_method import METHODS, Method
 from planner.delta_tallies import Tallying, tallying
 from planner.delta_writer import Writer
+from planner.flatten import flattened
 from planner.logical import (
     Aggregate,
     Computed,
@@ -41,12 +45,10 @@ from planner.tree import children
 from planner.weighted import (
     Choose,
     Compute,
-    Consolidate,
     DeltaPlan,
     Groups,
     Guard,
     Moment,
-    Pairs,
     Read,
     Rows,
     Tallies,
@@ -61,12 +63,12 @@ def derive(
     query: LogicalQuery,
     methods: tuple[Method, ...] = METHODS,
     tables: Tables = _UNKNOWN,
-    store_joins: bool = True,
+    store_joins: bool = False,
 ) -> DeltaPlan:
     """The delta plan of an unnested query; each node takes the first of the methods that it can.
 
-    It uses the constraints of these tables. An inner join whose content is needed is stored, or else it is
-    computed anew, from its inputs' content, when that is looked at.
+    It uses the constraints of these tables. Inner joins are worked all at once, or else two by two with
+    what lies between them stored.
     """
     derivation = _Derivation(numbers_after(query.plan), methods, tables, store_joins)
     derivation.answer(query)
@@ -101,34 +103,54 @@ class _Derivation:
 
     def change(self, plan: Plan, needed: Columns, steps: Steps) -> Weighted:
         """The node's change, as a part of the subplan that is being written."""
+        inputs, conditions = self._joined(plan)
+        if len(inputs) > 1:
+            return self._inner_change(plan, inputs, conditions, needed)
         match plan:
             case Filter() | Project() | Union():
                 below = zip(children(plan), needed_below(plan, needed), strict=True)
-                return linear(
-                    plan, tuple(self.change(each, columns, steps) for each, columns in below), needed
-                )
-            case Join():
-                return self._join_change(plan, *self._sides(plan, needed), steps)
+                changes = tuple(self.change(each, columns, steps) for each, columns in below)
+                return linear(plan, changes, needed)
+            case Join(left=left, right=right, condition=condition):
+                of_left, of_right = needed_below(plan, needed)
+                sides = self.moments(left, of_left), self.moments(right, of_right)
+                return join_change(plan, *sides, self._fresh(conjuncts(condition)), steps)
             case _:
                 return self.moments(plan, needed).change
+
+    def _joined(self, plan: Plan) -> tuple[tuple[Plan, ...], tuple[Scalar, ...]]:
+        """The inputs and conditions of the inner join that the plan is; of another plan itself."""
+        if not self.store_joins:
+            return flattened(plan)
+        match plan:
+            case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
+                return (left, right), conjuncts(condition)
+        return (plan,), ()
+
+    def _inner_change(
+        self, plan: Plan, inputs: tuple[Plan, ...], conditions: tuple[Scalar, ...], needed: Columns
+    ) -> Weighted:
+        below = needed | references(*conditions)
+        sides = [
+            Input(self.moments(each, below & column_numbers(each)), properties(each, self.tables).keys)
+            for each in inputs
+        ]
+        columns = tuple(each for each in fields(plan) if each.column in needed)
+        return inner_change(sides, conditions, columns, self._fresh(conditions))
+
+    def _fresh(self, conditions: tuple[Scalar, ...]) -> Fresh:
+        return fresh_by(conditions, self.writer.buffers, self.tables)
 
     def moments(self, plan: Plan, needed: Columns) -> Moments:
         """The node's content at any moment: from a buffer of its own unless it is little over others'."""
         match plan:
-            case Filter() | Project() | Union() if self._is_cheap(plan):
+            case Filter() | Project() | Union() if _is_cheap(plan):
                 below = zip(children(plan), needed_below(plan, needed), strict=True)
                 inputs = [self.moments(each, columns) for each, columns in below]
                 return Moments(
                     linear(plan, tuple(each.before for each in inputs), needed),
                     linear(plan, tuple(each.change for each in inputs), needed),
                     linear(plan, tuple(each.after for each in inputs), needed),
-                )
-            case Join() if self._is_cheap(plan):
-                left, right = self._sides(plan, needed)
-                return Moments(
-                    Pairs(left.before, right.before, plan.condition),
-                    self._join_change(plan, left, right, Steps()),
-                    Pairs(left.after, right.after, plan.condition),
                 )
             case Scan():
                 return self.writer.table(plan, needed)
@@ -154,24 +176,6 @@ class _Derivation:
                 return self.writer.write(_what(plan), _method_of(plan), steps, keep(outcome, columns))
             case _:
                 assert_never(plan)
-
-    def _is_cheap(self, plan: Plan) -> bool:
-        """Whether the node's content is computed from its inputs' whenever it is looked at."""
-        match plan:
-            case Filter() | Project() | Union():
-                return all(map(self._is_cheap, children(plan)))
-            case Join(kind=kind):
-                return kind is JoinKind.INNER and not self.store_joins
-            case _:
-                return True
-
-    def _sides(self, join: Join, needed: Columns) -> tuple[Moments, Moments]:
-        of_left, of_right = needed_below(join, needed)
-        return self.moments(join.left, of_left), self.moments(join.right, of_right)
-
-    def _join_change(self, join: Join, left: Moments, right: Moments, steps: Steps) -> Weighted:
-        known = fresh(join.condition, left, right, self.writer.buffers, self.tables)
-        return join_change(join, left, right, known, steps)
 
     def _values(self, values: Values) -> Moments:
         """dV = V - V0: the rows at the first firing, nothing after it."""
@@ -210,8 +214,7 @@ class _Derivation:
         else:
             rows = self._input(aggregate)
             grouping = Grouping(aggregate.keys, self.writer.own(columns))
-            change = Consolidate(rows.change) if has_join(rows.change) else rows.change
-            merged = grouping.merged(tallies, change, steps, appended=True)
+            merged = grouping.merged(tallies, rows.change, steps, appended=True)
             anew = grouping.recomputed(
                 lambda present: Tallies(present, aggregate.keys, tallies.stored), rows, steps
             )
@@ -237,6 +240,15 @@ class _Derivation:
 
     def _first(self, possible: set[Method]) -> Method:
         return next(each for each in self.methods if each in possible)
+
+
+def _is_cheap(plan: Plan) -> bool:
+    """Whether the node's content is computed from its inputs' whenever it is looked at: not a join's."""
+    match plan:
+        case Filter() | Project() | Union():
+            return all(map(_is_cheap, children(plan)))
+        case _:
+            return not isinstance(plan, Join)
 
 
 def _appended(change: Weighted) -> Guard:
