@@ -67,6 +67,7 @@ def places_in(query: str, offset: int) -> Places:
         return {}
     finder = _Finder(query, offset)
     finder(tree)
+    finder.note_only_cast()
     return {kind: dict(names) for kind, names in finder.places.items()}
 
 
@@ -77,6 +78,7 @@ class _Finder(Visitor):
         super().__init__()
         self.places: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._query = query
+        self._casts: list[int | None] = []
         self._offset = offset
 
     def _note(self, kind: str, name: str, location: int | None) -> None:
@@ -149,6 +151,12 @@ class _Finder(Visitor):
         self._note("type", name, location)
         self._note("function", name, location)  # The function behind a cast has the type's name.
         self._note("cast", f"a conversion between text and {name}", location)
+        self._casts.append(location)
+
+    def note_only_cast(self) -> None:
+        """Where there is one cast alone, it is meant, whatever its types."""
+        if len(self._casts) == 1:
+            self._note("cast", "", self._casts[0])
 
     def visit_SelectStmt(self, _ancestors: object, node: ast.SelectStmt) -> None:
         if (node.limitCount or node.limitOffset) and not node.sortClause:

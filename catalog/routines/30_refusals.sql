@@ -167,7 +167,7 @@ AS $body$
 DECLARE
     problem record;
 BEGIN
-    SELECT p.name, r.message, r.hint, (places #>> ARRAY[p.kind, p.name])::int AS place INTO problem
+    SELECT p.name, r.message, r.hint, coalesce(places #>> ARRAY[p.kind, p.name], places #>> ARRAY[p.kind, ''])::int AS place INTO problem
     FROM gavial.problems(view) p JOIN gavial.refusals r USING (rule)
     ORDER BY place NULLS LAST, r.rule, p.name LIMIT 1;
     IF FOUND THEN

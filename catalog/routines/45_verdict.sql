@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION gavial.question(view oid, request jsonb) RETURNS json
     SET jit = off
 AS $body$
     SELECT jsonb_build_object(
-        'server', current_setting('server_version_num'),
+        'server', (SELECT concat(current_setting('server_version_num'), ' ', d.oid) FROM pg_database d WHERE d.datname = current_database()),
         'view', $1::int8,
         'views', (SELECT jsonb_agg(gavial.relation(l.layer) || jsonb_build_object('text', gavial.bracketed(l.layer)))
                   FROM gavial.layers($1) l),
