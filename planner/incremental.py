@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from catalog.schema import Tables
+from catalog.types import BOOLEAN
 from dialect.scalar import Scalar
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
-from planner.conditions import conjuncts
+from planner.conditions import TRUE, conjuncts
 from planner.delta import Moments, Steps, consolidate, keep, linear
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
 from planner.delta_common import Common
@@ -162,7 +163,7 @@ class _Derivation:
             case Aggregate():
                 return self._aggregate(plan, needed)
             case Distinct(input=child):
-                return self._aggregate(Aggregate(child, fields(child), ()), needed)
+                return self._distinct(child, needed)
             case Top():
                 return self._top(plan)
             case Values():
@@ -181,6 +182,14 @@ class _Derivation:
         """dV = V - V0: the rows at the first firing, nothing after it."""
         outcome = difference(Rows(values.rows, values.fields), self.writer.own(values.fields))
         return self.writer.write(_what(values), Method.LINEAR, Steps(), outcome)
+
+    def _distinct(self, child: Plan, needed: Columns) -> Moments:
+        """Groups by all columns; by a constant where there is none: a group by nothing is always there."""
+        columns = fields(child)
+        if not columns:
+            child = Project(child, (Computed(self.numbers.field("one", BOOLEAN), TRUE),))
+        groups = self._aggregate(Aggregate(child, fields(child), ()), needed)
+        return groups.map(lambda outcome: keep(outcome, columns))
 
     def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
         kept = tuple(each for each in aggregate.columns if each.field.column in needed)

@@ -16,7 +16,17 @@ from executors.reference_values import Bag
 from planner.columns import refer
 from planner.delta_method import Method
 from planner.incremental import derive
-from planner.logical import Aggregate, AggregateCall, Aggregated, Field, LogicalQuery, Output, Scan
+from planner.logical import (
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    Distinct,
+    Field,
+    LogicalQuery,
+    Output,
+    Project,
+    Scan,
+)
 from planner.weighted import DeltaPlan, NodeBuffer
 from tests.randomplans import FLOAT, FLOATS, TABLES, aggregates, columns_of, commits, queries
 
@@ -87,6 +97,13 @@ def test_sums_of_floats_do_not_drift() -> None:
     plan = Aggregate(scan, (scan.columns[0].field,), (Aggregated(Field(3, "sum", FLOAT), total),))
     rows: list[Changes] = [[((1, 1e16), 1), ((1, 1.0), 1)], [((1, 1e16), -1)]]
     query = LogicalQuery(plan, (Output("sum", 3),))
+    follow(derive(query), query, [{FLOATS.name: each} for each in rows])
+
+
+def test_different_rows_without_columns_are_one_or_none() -> None:
+    plan = Distinct(Project(Scan(FLOATS.name, "t", columns_of(FLOATS)), ()))
+    rows: list[Changes] = [[((1, 0.5), 1), ((2, 0.5), 1)], [((1, 0.5), -1)], [((2, 0.5), -1)]]
+    query = LogicalQuery(plan, ())
     follow(derive(query), query, [{FLOATS.name: each} for each in rows])
 
 
