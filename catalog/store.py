@@ -60,6 +60,11 @@ def take_over(connection: Connection) -> int:
 def hold_epoch(connection: Connection, epoch: int) -> None:
     """First in a READ COMMITTED transaction: nobody takes this database over before it ends."""
     connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_CHANGE,))
+    require_epoch(connection, epoch)
+
+
+def require_epoch(connection: Connection, epoch: int) -> None:
+    """Raise Fenced if this database was taken over."""
     held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s", (epoch,))
     if held.rowcount == 0:
         raise Fenced(_FENCED)

@@ -15,7 +15,7 @@ from psycopg import Connection
 
 from catalog.errors import Error, Fenced
 from catalog.failpoints import failpoint
-from catalog.store import commit_capture, note_capture
+from catalog.store import commit_capture, note_capture, require_epoch
 from sources.login import connect
 from sources.place import Place
 from sources.replication import KEEPALIVE, Stream, keepalive, replication_connection
@@ -75,6 +75,7 @@ class Capture:
         place = self._place
         with connect(place.address, "gavial catalog") as connection:
             connection.execute("SET synchronous_commit = on")
+            require_epoch(connection, place.epoch)
             most = require_settings(connection, self._allow_unbounded_wal)
             with replication_connection(place.address) as replication:
                 position = open_slot(connection, replication, place, self._slot)

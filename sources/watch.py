@@ -9,7 +9,7 @@ from typing import Final
 from psycopg import Connection
 
 from catalog.errors import ObjectNotInState
-from catalog.store import note_capture
+from catalog.store import note_capture, require_epoch
 from sources.place import Place
 from sources.slot import SlotStatus, slot_status
 
@@ -47,10 +47,11 @@ class Watch:
         self._warned = 0.0
 
     def look(self) -> None:
-        """Look if it is time to; raises when the slot is lost."""
+        """Look if it is time to; raises when the slot is lost, or somebody else has taken over."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + SECONDS
+        require_epoch(self._connection, self._place.epoch)
         status = slot_status(self._connection, self._slot, self._most)
         if status.lost:
             raise ObjectNotInState("the replication slot was lost")
