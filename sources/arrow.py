@@ -9,13 +9,9 @@ import pyarrow as pa
 
 from catalog.storage import Decimal, ListOf, Plain, Storage
 
-INTERVAL: Final = pa.struct(
-    [
-        pa.field("months", pa.int32(), nullable=False),
-        pa.field("days", pa.int32(), nullable=False),
-        pa.field("microseconds", pa.int64(), nullable=False),
-    ]
-)
+INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
+"""Of a NULL all parts are NULL, so that they have to be able to."""
+
 
 PLAIN: Final[Mapping[Plain, pa.DataType]] = {
     Plain.BOOLEAN: pa.bool_(),
