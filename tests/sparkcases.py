@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -15,6 +15,7 @@ from catalog.types import (
     INT2,
     INT4,
     INT8,
+    NO_TYPMOD,
     NUMERIC,
     TEXT,
     VARCHAR,
@@ -125,21 +126,22 @@ def function_cases(signatures: Sequence[tuple[int, str, list[int], int]]) -> Ite
                 yield from _calls(oid, name, types, result)
         if oid in CASTS:
             (source,) = arguments
-            reference = Reference(0, _typed(source))
-            cast = Cast(reference, CastMethod.FUNCTION, oid, _typed(result))
-            yield Case(f"cast {name} {oid}", f'pg_catalog."{name}"({{0}})', cast, (_typed(source),))
+            reference = Reference(0, typed(source))
+            cast = Cast(reference, CastMethod.FUNCTION, oid, replace(typed(result), typmod=NO_TYPMOD))
+            yield Case(f"cast {name} {oid}", f'pg_catalog."{name}"({{0}})', cast, (typed(source),))
 
 
-def _typed(oid: int) -> SqlType:
+def typed(oid: int) -> SqlType:
+    """The type as the cases have it: text under C, numbers with four digits behind the point."""
     if oid in TEXTS:
         return SqlType(oid, 9 if oid == BPCHAR else -1, C)
     return packed(15, 4) if oid == NUMERIC else SqlType(oid)
 
 
 def _variants(oid: int, arguments: Sequence[int]) -> Iterator[tuple[SqlType, ...]]:
-    yield tuple(map(_typed, arguments))
+    yield tuple(map(typed, arguments))
     if NUMERIC in arguments and oid in NUMERICS and oid != DIVISION:
-        yield tuple(ANY_NUMBER if each == NUMERIC else _typed(each) for each in arguments)
+        yield tuple(ANY_NUMBER if each == NUMERIC else typed(each) for each in arguments)
 
 
 def _calls(oid: int, name: str, types: tuple[SqlType, ...], result: int) -> Iterator[Case]:
@@ -164,12 +166,12 @@ def cast_cases() -> Iterator[Case]:
         (BPCHAR, (sized(BPCHAR, 1), sized(BPCHAR, 3))),
     ):
         for target in modifiers:
-            source = SqlType(type_, -1, C) if type_ == VARCHAR else _typed(type_)
+            source = SqlType(type_, -1, C) if type_ == VARCHAR else typed(type_)
             cast = Cast(Reference(0, source), CastMethod.LENGTH, 1, target)
             yield Case(f"length {target}", f"{{0}}::{type_name(target)}", cast, (source,))
     for integer in (INT2, INT4, INT8):
         for pair in ((integer, TEXT), (TEXT, integer)):
-            before, after = map(_typed, pair)
+            before, after = map(typed, pair)
             cast = Cast(Reference(0, before), CastMethod.TEXT, 0, after)
             yield Case(f"text {pair}", f"{{0}}::{type_name(after)}", cast, (before,))
 

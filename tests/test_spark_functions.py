@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -18,14 +18,18 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from catalog.storage import Plain
+from catalog.types import BOOL, INTERVAL
+from dialect.postgres_scalar import write
+from dialect.scalar import Reference
 from dialect.spark_casts import CASTS
 from dialect.spark_functions import FUNCTIONS
 from executors.reference_values import Value, equality_key
 from executors.spark.failures import as_error
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.servers import Server
-from tests.sparkcases import Case, cast_cases, function_cases, literal
-from tests.sparkvalues import as_arrow, from_arrow, value_of
+from tests.sparkcases import Case, cast_cases, function_cases, literal, typed
+from tests.sparkvalues import EDGES, as_arrow, from_arrow, value_of
 
 pytestmark = pytest.mark.service
 
@@ -46,7 +50,14 @@ SIGNATURES = """
 """
 OUTSIDE = re.compile(r"\d{5,}-\d\d-.*|\d+-\d\d-.* BC")
 LEAST_QUOTIENT = Decimal("1e-8")
-ERRORS_TRIED = 2
+SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET IntervalStyle = 'postgres'",
+    "SET standard_conforming_strings = on",
+)
+AT_ONCE = 8
+ERRORS_TRIED = 1
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,32 @@ class Told:
 
     state: str | None
     text: str | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case and what PostgreSQL says of its rows."""
+
+    case: Case
+    told: tuple[Told, ...]
+
+    @property
+    def failing(self) -> list[int]:
+        return [number for number, each in enumerate(self.told) if each.state is not None]
+
+    @property
+    def defined(self) -> str:
+        """Where PostgreSQL has a value, as a condition."""
+        return f"id NOT IN ({', '.join(map(str, self.failing))})" if self.failing else "TRUE"
+
+    @property
+    def guarded(self) -> str:
+        """The expression, NULL where PostgreSQL has an error."""
+        return f"CASE WHEN {self.defined} THEN {self.case.rendered.sql} END"
+
+    @property
+    def expected(self) -> list[Value]:
+        return [value_of(each.text, self.case.scalar.type) for each in self.told]
 
 
 def _told(case: Case, state: str | None, text: str | None) -> Told:
@@ -87,21 +124,20 @@ class Spark:
         self.session.read.parquet(str(file)).createOrReplaceTempView(name)
         return name
 
-    def values(self, case: Case, without: Sequence[int]) -> list[Value]:
-        """What Spark gives for each row, NULL for those left out."""
-        rendered = case.rendered
-        table = self.ask(f"SELECT id, {rendered.sql} AS v FROM {self.view(case)} WHERE {_but(without)}")
-        found: dict[int, Any] = {
-            row["id"]: from_arrow(row["v"], rendered.storage) for row in table.to_pylist()
-        }
-        return [found.get(number) for number in range(len(case.rows()))]
+    def values(self, asked: Sequence[Asked]) -> list[list[Value]]:
+        """What Spark gives for each row of cases over the same arguments, NULL where there is an error."""
+        rendered = [each.case.rendered for each in asked]
+        columns = ", ".join(f"{each.guarded} AS v{place}" for place, each in enumerate(asked))
+        table = self.ask(f"SELECT id, {columns} FROM {self.view(asked[0].case)} ORDER BY id")
+        return [
+            [from_arrow(value, one.storage) for value in table[f"v{place}"].to_pylist()]
+            for place, one in enumerate(rendered)
+        ]
 
+    @cache  # noqa: B019
     def ask(self, sql: str) -> pa.Table:
+        """The rows of a statement; the same one, as both servers have it asked, is run once."""
         return self.session.sql(sql).toArrow()
-
-
-def _but(rows: Sequence[int]) -> str:
-    return f"id NOT IN ({', '.join(map(str, rows))})" if rows else "TRUE"
 
 
 @pytest.fixture(scope="module")
@@ -112,21 +148,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
     close_session(session)
 
 
-@dataclass
 class Oracle:
     """PostgreSQL, which says what each expression gives."""
 
-    connection: psycopg.Connection
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self.asked = [Asked(case, tuple(self.told(case, case.written))) for case in self._cases()]
 
-    def cases(self) -> list[Case]:
+    def _cases(self) -> list[Case]:
         oids = sorted({*FUNCTIONS, *CASTS})
-        signatures = self.connection.execute(SIGNATURES, (oids,)).fetchall()
+        signatures = self._connection.execute(SIGNATURES, (oids,)).fetchall()
         assert [each[0] for each in signatures] == oids
         return [*function_cases(signatures), *cast_cases()]
 
-    def told(self, case: Case) -> list[Told]:
-        expressions = [case.written.format(*map(literal, row, case.arguments)) for row in case.rows()]
-        rows = self.connection.execute(
+    def told(self, case: Case, written: str) -> list[Told]:
+        """What PostgreSQL makes of the case written so."""
+        expressions = [written.format(*map(literal, row, case.arguments)) for row in case.rows()]
+        rows = self._connection.execute(
             "SELECT pg_temp.attempt(e) FROM unnest(%s::text[]) WITH ORDINALITY AS t(e, n) ORDER BY n",
             (expressions,),
         )
@@ -138,44 +176,99 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
     server = request.getfixturevalue(f"postgres{request.param}")
     assert isinstance(server, Server)
     with psycopg.connect(server.dsn(), autocommit=True) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET DateStyle = 'ISO, YMD'")
-        connection.execute("SET standard_conforming_strings = on")
+        for setting in SETTINGS:
+            connection.execute(setting)
         connection.execute(ATTEMPT)
         yield Oracle(connection)
 
 
+def in_batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
+    """Cases over the same arguments together: a query costs more than what it computes."""
+    by_arguments = sorted(asked, key=lambda each: repr(each.case.arguments))
+    for _, group in groupby(by_arguments, key=lambda each: each.case.arguments):
+        waiting = list(group)
+        yield from (waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE))
+
+
 def test_functions_and_casts_give_what_postgresql_gives(spark: Spark, oracle: Oracle) -> None:
     wrong: list[str] = []
-    for case in oracle.cases():
-        told = oracle.told(case)
-        failing = [number for number, each in enumerate(told) if each.state is not None]
-        try:
-            found = spark.values(case, failing)
-        except PySparkException as error:
-            wrong.append(f"{case.name}: {str(error)[:300]}\n    {case.rendered.sql[:200]}")
-            continue
-        for row, each, value in zip(case.rows(), told, found, strict=True):
-            expected = None if each.state else value_of(each.text, case.scalar.type)
-            if equality_key((value,)) != equality_key((expected,)) and each.state is None:
-                wrong.append(f"{case.name} {row}: PostgreSQL {expected!r}, Spark {value!r}")
-        wrong += _errors(spark, case, told, failing)
+    for batch in in_batches(oracle.asked):
+        for each, found in zip(batch, spark.values(batch), strict=True):
+            for row, value, expected in zip(each.case.rows(), found, each.expected, strict=True):
+                if equality_key((value,)) != equality_key((expected,)):
+                    wrong.append(f"{each.case.name} {row}: PostgreSQL {expected!r}, Spark {value!r}")
     assert not wrong, "\n".join(wrong)
 
 
-def _errors(spark: Spark, case: Case, told: Sequence[Told], failing: Sequence[int]) -> Iterator[str]:
-    """Rows where PostgreSQL has an error and Spark none, or another; some of each kind are tried."""
-    tried: Counter[str | None] = Counter()
-    for number in failing:
-        tried[told[number].state] += 1
-        if tried[told[number].state] > ERRORS_TRIED:
-            continue
-        row = f"{case.name} {case.rows()[number]}: PostgreSQL {told[number].state}"
-        try:
-            table = spark.ask(f"SELECT {case.rendered.sql} AS v FROM {spark.view(case)} WHERE id = {number}")
-        except PySparkException as error:
-            state = getattr(as_error(error), "sqlstate", None)
-            if state != told[number].state:
-                yield f"{row}, Spark {state}: {str(error)[:150]}"
-        else:
-            yield f"{row}, Spark {table.to_pylist()[0]}"
+def test_errors_are_errors(spark: Spark, oracle: Oracle) -> None:
+    wrong: list[str] = []
+    for each in oracle.asked:
+        tried: Counter[str | None] = Counter()
+        for number in each.failing:
+            state = each.told[number].state
+            tried[state] += 1
+            if tried[state] <= ERRORS_TRIED:
+                found = _state(spark, each.case, number)
+                if found != state:
+                    wrong.append(f"{each.case.name} {each.case.rows()[number]}: {state}, Spark {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _state(spark: Spark, case: Case, number: int) -> str:
+    """The state of the error that Spark has for a row."""
+    try:
+        table = spark.ask(f"SELECT {case.rendered.sql} AS v FROM {spark.view(case)} WHERE id = {number}")
+    except PySparkException as error:
+        return getattr(as_error(error), "sqlstate", str(error))
+    return str(table.to_pylist())
+
+
+def test_they_group_and_count_alike(spark: Spark, oracle: Oracle) -> None:
+    wrong: list[str] = []
+    usable = [each for each in oracle.asked if each.case.rendered.storage is not Plain.INTERVAL]
+    for batch in in_batches(usable):
+        counts = ", ".join(
+            f"count(DISTINCT {value}) AS groups{number}, count({value}) AS values{number}"
+            for number, value in enumerate(each.guarded for each in batch)
+        )
+        (found,) = spark.ask(f"SELECT {counts} FROM {spark.view(batch[0].case)}").to_pylist()
+        for number, each in enumerate(batch):
+            values = [equality_key((value,)) for value in each.expected if value is not None]
+            if (found[f"groups{number}"], found[f"values{number}"]) != (len(set(values)), len(values)):
+                wrong.append(f"{each.case.name}: {found} for {len(set(values))}, {len(values)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_they_filter_alike(spark: Spark, oracle: Oracle) -> None:
+    """Where Spark may turn them into something else, for files that it need not read."""
+    wrong: list[str] = []
+    for batch in in_batches([each for each in oracle.asked if each.case.scalar.type.oid == BOOL]):
+        view = spark.view(batch[0].case)
+        filters = (
+            f"SELECT {number} AS n, count(*) AS count FROM {view} "
+            f"WHERE {each.defined} AND {each.case.rendered.sql}"
+            for number, each in enumerate(batch)
+        )
+        for row in spark.ask(" UNION ALL ".join(filters)).to_pylist():
+            each = batch[row["n"]]
+            if row["count"] != each.expected.count(True):
+                wrong.append(f"{each.case.name}: {row['count']} for {each.expected.count(True)}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("oid", sorted(set(EDGES) - {INTERVAL}))
+def test_values_of_every_type_join_by_equality(spark: Spark, oid: int) -> None:
+    type_ = typed(oid)
+    case = Case("column", "{0}", Reference(0, type_), (type_,))
+    view = spark.view(case)
+    (found,) = spark.ask(f"SELECT count(*) AS n FROM {view} AS a JOIN {view} AS b ON a.c0 = b.c0").to_pylist()
+    read = (value_of(text, type_) for (text,) in case.rows())
+    values = Counter(equality_key((each,)) for each in read if each is not None)
+    assert found["n"] == sum(count**2 for count in values.values())
+
+
+def test_postgresql_reads_what_is_written_for_it(oracle: Oracle) -> None:
+    for each in oracle.asked:
+        columns = {place: f"{{{place}}}" for place in range(len(each.case.arguments))}
+        if not any(character in each.case.name for character in "{}"):
+            assert oracle.told(each.case, write(each.case.scalar, columns)) == list(each.told), each.case.name

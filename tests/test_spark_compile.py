@@ -1,0 +1,104 @@
+"""Delta plans on Spark: whatever the plan, each firing writes what the definition writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from catalog.schema import TableName
+from executors.reference_firing import Changes, consolidated
+from executors.reference_replay import Replay
+from executors.reference_values import Row
+from executors.spark.compile import Statement, compile_subplan, schemas_of
+from executors.spark.firing import Firing, InMemory, Part, Range, fire
+from executors.spark.relation import Schema, name_of
+from executors.spark.session import SparkSettings, close_session, open_session
+from executors.spark.types import arrow_schema
+from planner.delta_method import Method
+from planner.incremental import derive
+from planner.logical import LogicalQuery
+from planner.weighted import DeltaPlan, Subplan
+from tests.randomplans import commits, queries
+
+pytestmark = pytest.mark.service
+
+METHODS = [
+    (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE),
+    (Method.COMBINE, Method.RECOMPUTE),
+    (Method.RECOMPUTE,),
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    opened = open_session(SparkSettings(tmp_path_factory.mktemp("spark"), master="local[2]"))
+    yield opened
+    close_session(opened)
+
+
+class Logs:
+    """The logs of a replay as what a firing reads."""
+
+    def __init__(self, replay: Replay, schemas: Mapping[int, Schema]) -> None:
+        self._replay, self._schemas = replay, schemas
+
+    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
+        schema = arrow_schema(self._schemas[buffer])
+        return [InMemory(as_table(self._replay.logs[buffer].between(*range), schema))]
+
+    def names(self, buffer: int) -> Mapping[int, str]:
+        return {column: name_of(column) for column in self._schemas[buffer]}
+
+
+def as_table(changes: Changes, schema: pa.Schema) -> pa.Table:
+    rows = [(*row, weight) for row, weight in changes]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def as_changes(table: pa.Table) -> Changes:
+    rows: list[Row] = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return [(row[:-1], int(str(row[-1]))) for row in rows]
+
+
+class OnSpark:
+    """A delta plan fired on Spark and by definition, side by side."""
+
+    def __init__(self, session: SparkSession, plan: DeltaPlan) -> None:
+        self.session, self.replay, self.schemas = session, Replay(plan), schemas_of(plan)
+        self.statements = {each.writes: compile_subplan(each, self.schemas) for each in plan.subplans}
+
+    def fire_all(self) -> None:
+        for subplan in self.replay.plan.subplans:
+            logs = Logs(self.replay, self.schemas)
+            firing = self.firing(subplan, self.statements[subplan.writes])
+            outcome = fire(self.session, firing, logs, self.schemas)
+            expected = consolidated(self.replay.fire(subplan))
+            assert dict(consolidated(as_changes(outcome.rows))) == dict(expected), firing.statement.sql
+
+    def firing(self, subplan: Subplan, statement: Statement) -> Firing:
+        logs, read = self.replay.logs, self.replay.read
+        own = len(logs[subplan.writes].batches)
+        ranges = {each: (read[subplan.writes, each], len(logs[each].batches)) for each in subplan.reads}
+        return Firing(subplan.writes, statement, ranges | {subplan.writes: (own, own)}, own == 0)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=queries(), changes=commits(2), methods=st.sampled_from(METHODS))
+def test_firings_write_what_the_definition_writes(
+    session: SparkSession,
+    query: LogicalQuery,
+    changes: list[dict[TableName, Changes]],
+    methods: tuple[Method, ...],
+) -> None:
+    running = OnSpark(session, derive(query, methods))
+    running.fire_all()
+    for commit in changes:
+        running.replay.commit(commit)
+        running.fire_all()
