@@ -1,0 +1,110 @@
+"""Merged batches hold what they held, at every position that somebody may still read (G6, G9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from catalog.batch import Batch
+from catalog.errors import Fenced
+from catalog.store import manifest, name_batches, take_over
+from sources import merging
+from sources.merging import choose, consolidated, merge_batches
+from sources.place import Place
+from sources.warehouse import CONTROL, table_buffer
+from tests import servers
+from tests.captor import epoch_of
+from tests.capture_site import SETTINGS, Site
+from tests.capturing import oid_of, replayed
+from tests.ledger import TABLES, Writer, prepare
+from tests.servers import Server
+
+
+def changes(*rows: tuple[object, int, int], kind: pa.DataType) -> pa.Table:
+    values, weights, lsns = zip(*rows, strict=True)
+    columns = (pa.array(values, kind), pa.array(weights), pa.array(lsns), pa.array([True] * len(rows)))
+    return pa.table(dict(zip(("a1", *CONTROL), columns, strict=True)))
+
+
+def test_what_was_taken_back_goes() -> None:
+    rows = changes(
+        ("x", 1, 1), ("y", 1, 2), ("x", -1, 3), ("y", 1, 4), (None, 1, 5), ("", 1, 5), kind=pa.string()
+    )
+    found = {(row["a1"], row["weight"], row["commit_lsn"]) for row in consolidated(rows).to_pylist()}
+    assert found == {("y", 2, 4), ("", 1, 5), (None, 1, 5)}
+    assert consolidated(rows).schema == rows.schema
+
+
+def test_rows_with_arrays_are_kept_as_they_are() -> None:
+    rows = changes(([1], 1, 1), ([1], -1, 2), kind=pa.list_(pa.int32()))
+    assert consolidated(rows) == rows
+
+
+def batch(number: int, rows: int, version: int = 1) -> Batch:
+    return Batch("table-1", f"{number}", rows, 1, "", number, number + 1, version, {})
+
+
+def test_only_many_small_batches_of_the_same_columns_are_merged() -> None:
+    small = [batch(number, 10) for number in range(merging.FEWEST_BATCHES)]
+    assert choose(small) == tuple(small)
+    assert choose(small[1:]) == ()
+    assert choose([*small[1:], batch(99, 10, version=2)]) == ()
+    assert choose([*small, batch(99, merging.SMALL_ROWS + 1)]) == tuple(small)
+    large = [batch(number, merging.SMALL_ROWS) for number in range(20)]
+    assert sum(each.rows for each in choose(large)) <= merging.MOST_ROWS
+
+
+@pytest.fixture(scope="module", params=[15, 18])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with servers.postgres(request.param, settings=SETTINGS) as started:
+        yield started
+
+
+@pytest.mark.service
+def test_the_content_at_later_positions_stays(server: Server, tmp_path: Path) -> None:
+    with Site(server, tmp_path) as site:
+        with site.captured() as capture:
+            prepare(site.connection)
+            writer = Writer(site.connection, seed=7)
+            for _ in range(60):
+                writer.transact()
+                site.catch_up(capture)
+        before = manifest(site.connection)
+        below = sorted(batch.to_offset for batch in before)[len(before) * 2 // 3]
+        with psycopg.connect(site.dsn, autocommit=True) as session:
+            place = Place(site.dsn, epoch_of(session), site.warehouse)
+        for table in TABLES:
+            buffer = table_buffer(oid_of(site.connection, table))
+            garbage = merge_batches(site.connection, place, buffer, below)
+            kept = manifest(site.connection, buffer)
+            old = [batch for batch in before if batch.buffer == buffer]
+            assert [each for each in kept if each.to_offset > below] == [
+                each for each in old if each.to_offset > below
+            ]
+            assert {each.file for each in old} - {each.file for each in kept} == set(garbage)
+            assert replayed(site.warehouse, kept) == replayed(site.warehouse, old)
+            site.warehouse.remove(garbage)
+        assert len(manifest(site.connection)) < len(before) / 2
+        with site.captured() as capture:
+            site.connection.execute("TRUNCATE accounts, notes, pairs")
+            site.catch_up(capture)
+        for table in ("accounts", "notes", "pairs"):
+            batches = manifest(site.connection, table_buffer(oid_of(site.connection, table)))
+            assert replayed(site.warehouse, batches) == {}
+
+
+@pytest.mark.service
+def test_who_was_fenced_merges_nothing(server: Server, tmp_path: Path) -> None:
+    with Site(server, tmp_path) as site:
+        place = Place(site.dsn, take_over(site.connection), site.warehouse)
+        take_over(site.connection)
+        rows = changes((1, 1, 1), kind=pa.int32())
+        sealed = [site.warehouse.seal("table-1", rows, 0, 1, 1) for _ in range(merging.FEWEST_BATCHES)]
+        name_batches(site.connection, sealed)
+        with pytest.raises(Fenced):
+            merge_batches(site.connection, place, "table-1", 1)
+        assert len(manifest(site.connection)) == len(sealed)
