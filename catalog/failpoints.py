@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 VARIABLE: Final = "GAVIAL_FAILPOINT"
-"""NAME:N:ACTION, where the action at the Nth hit is kill, raise or sleep."""
+"""NAME:N:ACTION, where the action at the Nth hit is kill, raise, sleep or stop (until SIGCONT)."""
 
 SLEEP_SECONDS: Final = 3600
 
@@ -31,6 +31,8 @@ def failpoint(name: str) -> None:
     match action:
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
         case "raise":
             raise Failpoint(name)
         case "sleep":

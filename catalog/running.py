@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import astuple, dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.batch import Batch, Bounds
+
 _QUERIES: Final = """
-    SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings, q.status,
-           q.position IS NOT NULL,
-           n.nspname::text, c.relname::text
+    SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings,
+           q.status, q.status_sqlstate, q.status_detail, q.position IS NOT NULL,
+           (SELECT max(t.fired) FROM gavial.triggers t WHERE t.query_id = q.id),
+           NOT EXISTS (SELECT FROM gavial.reads r LEFT JOIN gavial.sources s USING (relation)
+                       WHERE r.query_id = q.id AND s.state IS DISTINCT FROM 'captured'),
+           c.relpersistence = 'u', n.nspname::text, c.relname::text
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
     ORDER BY q.id
@@ -26,7 +32,11 @@ _RUNS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A standing query: what it is called, what it is made of and how it stands."""
+    """A standing query: what it is called, what it is made of and how it stands.
+
+    `captured`: everything that it reads is in the warehouse. `unlogged`: a crash of the server empties its
+    answer.
+    """
 
     id: UUID
     view: int
@@ -35,9 +45,17 @@ class Running:
     options: Mapping[str, Any]
     settings: Mapping[str, str]
     status: str
+    sqlstate: str | None
+    detail: str | None
     answered: bool
+    fired: datetime | None
+    captured: bool
+    unlogged: bool
     schema: str
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +66,19 @@ class Run:
     query: UUID
     kind: str
     target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as clients are told it."""
+
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.message, self.detail, self.hint)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,33 +128,54 @@ def plan_of(connection: Connection, query: UUID) -> tuple[str, Any] | None:
 
 def save_plan(
     connection: Connection, query: UUID, digest: str, statistics: object, node_buffers: str
-) -> None:
-    """Begin anew under a plan: what was computed under another one is forgotten.
+) -> list[str]:
+    """Begin anew under a plan; what was computed under another one is forgotten: its files.
 
     `node_buffers` is the pattern of the names of the query's own buffers.
     """
     connection.execute("DELETE FROM gavial.offsets WHERE query_id = %s", (query,))
-    connection.execute("DELETE FROM gavial.batches WHERE buffer LIKE %s", (node_buffers,))
+    files = forget_batches_like(connection, node_buffers)
     connection.execute(
         "INSERT INTO gavial.plans (query_id, digest, statistics) VALUES (%s, %s, %s) "
         "ON CONFLICT (query_id) DO UPDATE SET digest = excluded.digest, statistics = excluded.statistics, "
         "planned = now()",
         (query, digest, json.dumps(statistics)),
     )
+    return files
+
+
+_AS_IT_WAS: Final = """
+    SELECT id FROM gavial.queries
+    WHERE id = %(id)s AND view::oid = %(view)s::oid AND query_text = %(text)s AND status = %(status)s
+        AND status_sqlstate IS NOT DISTINCT FROM %(sqlstate)s
+    FOR UPDATE SKIP LOCKED
+"""
 
 
 def hold_query(connection: Connection, query: Running) -> bool:
-    """Keep a query as it is until the transaction ends; False if it was replaced or dropped meanwhile.
+    """Keep a query as it is until the transaction ends; False if it is not that any more, or about to change.
 
-    Raises what PostgreSQL says where its owner may not read any more what it reads.
+    Raises what PostgreSQL says where its owner may not read any more what it reads, or its answer has no
+    guard.
     """
     held = connection.execute(
-        "SELECT gavial.check_readable(view::oid), gavial.check_answer(view::oid, result::oid) "
-        "FROM gavial.queries "
-        "WHERE id = %s AND query_text = %s AND (status = %s OR status = 'error') FOR UPDATE",
-        (query.id, query.text, query.status),
+        f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
+        "SELECT gavial.check_readable(q.view::oid), gavial.check_answer(q.view::oid, q.result::oid) "
+        "FROM held JOIN gavial.queries q USING (id)",
+        _as_it_was(query),
     )
     return held.rowcount > 0
+
+
+def tables_of(connection: Connection, query: UUID) -> str:
+    """What a plan takes for granted of the tables of a query: their columns, keys and foreign keys."""
+    row = connection.execute(
+        "SELECT coalesce(string_agg(gavial.relation(relation)::text, '' ORDER BY relation), '') "
+        "FROM gavial.reads WHERE query_id = %s",
+        (query,),
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def save_differences(connection: Connection, run: UUID, found: Iterable[tuple[str, str, int]]) -> None:
@@ -155,25 +207,59 @@ def end_execution(connection: Connection, number: int, rows_in: int, rows_out: i
     )
 
 
-def record_trigger(connection: Connection, query: UUID, position: int, seconds: float) -> None:
-    """An answer is published."""
+def record_trigger(
+    connection: Connection, query: UUID, fired: datetime, position: int, seconds: float
+) -> None:
+    """An answer is published for a trigger that fired then."""
     connection.execute(
         "INSERT INTO gavial.triggers (query_id, fired, position, goal, final_seconds) "
-        "SELECT id, clock_timestamp(), '0/0'::pg_lsn + %s::numeric, (options ->> 'FINAL_WORK')::float8, %s "
+        "SELECT id, %s, '0/0'::pg_lsn + %s::numeric, (options ->> 'FINAL_WORK')::float8, %s "
         "FROM gavial.queries WHERE id = %s",
-        (position, seconds, query),
+        (fired, position, seconds, query),
     )
 
 
-def set_status(
-    connection: Connection, query: UUID, status: str, sqlstate: str | None = None, detail: str | None = None
-) -> None:
-    """Say how a query stands."""
+def fail_query(connection: Connection, query: Running, status: str, failure: Failure) -> None:
+    """Say that a query failed, unless somebody has changed it meanwhile."""
     connection.execute(
-        "UPDATE gavial.queries SET status = %s, status_sqlstate = %s, status_detail = %s "
-        "WHERE id = %s AND (status, status_sqlstate, status_detail) IS DISTINCT FROM (%s, %s, %s)",
-        (status, sqlstate, detail, query, status, sqlstate, detail),
+        f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
+        "UPDATE gavial.queries q SET status = %(now)s, status_sqlstate = %(why)s, status_detail = %(words)s "
+        "FROM held WHERE q.id = held.id",
+        {**_as_it_was(query), "now": status, "why": failure.sqlstate, "words": str(failure)},
     )
+
+
+def batches_of(connection: Connection, buffers: Collection[str]) -> tuple[Batch, ...]:
+    """What the manifest names of these buffers, in the order of their positions."""
+    found = connection.execute(
+        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds "
+        "FROM gavial.batches WHERE buffer = ANY (%s) ORDER BY buffer, to_offset, from_offset, file",
+        (list(buffers),),
+    )
+    return tuple(
+        Batch(*row[:-1], {name: Bounds(*pair) for name, pair in row[-1].items()})  # type: ignore[call-arg]
+        for row in found
+    )
+
+
+def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:
+    """How many changed rows there are in these buffers, each behind its position."""
+    row = connection.execute(
+        "SELECT coalesce(sum(b.rows), 0)::int8 FROM jsonb_each_text(%s) p "
+        "JOIN gavial.batches b ON b.buffer = p.key AND b.to_offset > p.value::int8",
+        (json.dumps(positions),),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def is_wanted(connection: Connection, query: Running) -> bool:
+    """Whether a query is still what it was when it began to be worked."""
+    found = connection.execute(
+        "SELECT FROM gavial.queries WHERE id = %s AND query_text = %s AND status = %s",
+        (query.id, query.text, query.status),
+    )
+    return found.rowcount > 0
 
 
 def set_position(connection: Connection, query: UUID, position: int) -> None:
@@ -186,17 +272,52 @@ def set_position(connection: Connection, query: UUID, position: int) -> None:
     )
 
 
-def finish_run(
-    connection: Connection, run: UUID, position: int | None, failure: Mapping[str, str | None]
-) -> None:
-    """Tell a waiting client how its statement ended; `failure` is empty where it did well."""
+def finish_run(connection: Connection, run: UUID, position: int) -> None:
+    """Tell a waiting client that its statement did well."""
     connection.execute(
-        "UPDATE gavial.runs SET state = %s, position = '0/0'::pg_lsn + %s::numeric, "
-        "sqlstate = %s, message = %s, detail = %s, hint = %s, progress = NULL WHERE id = %s",
-        (
-            "failed" if failure else "done",
-            position,
-            *(failure.get(each) for each in ("sqlstate", "message", "detail", "hint")),
-            run,
-        ),
+        "UPDATE gavial.runs SET state = 'done', position = '0/0'::pg_lsn + %s::numeric, progress = NULL "
+        "WHERE id = %s",
+        (position, run),
     )
+
+
+def fail_run(connection: Connection, run: UUID, failure: Failure) -> None:
+    """Tell a waiting client why its statement failed."""
+    connection.execute(
+        "UPDATE gavial.runs SET state = 'failed', sqlstate = %s, message = %s, detail = %s, hint = %s, "
+        "progress = NULL WHERE id = %s",
+        (*astuple(failure), run),
+    )
+
+
+def forget_batches_like(connection: Connection, pattern: str) -> list[str]:
+    """Take the batches of all buffers whose names fit out of the manifest; their files."""
+    found = connection.execute("DELETE FROM gavial.batches WHERE buffer LIKE %s RETURNING file", (pattern,))
+    return [row[0] for row in found]
+
+
+def forget_node_batches(connection: Connection) -> list[str]:
+    """Take what queries that are gone had computed out of the manifest; its files."""
+    found = connection.execute(
+        "DELETE FROM gavial.batches b WHERE b.buffer LIKE 'node-%%' "
+        "AND NOT EXISTS (SELECT FROM gavial.queries q WHERE b.buffer LIKE 'node-' || q.id || '-%%') "
+        "RETURNING b.file"
+    )
+    return [row[0] for row in found]
+
+
+def forget_history(connection: Connection) -> None:
+    """What is told of the past is told for a month; of statements that waited, for a day."""
+    connection.execute("DELETE FROM gavial.executions WHERE started < now() - interval '30 days'")
+    connection.execute("DELETE FROM gavial.triggers WHERE fired < now() - interval '30 days'")
+    connection.execute("DELETE FROM gavial.runs WHERE asked < now() - interval '1 day'")
+
+
+def _as_it_was(query: Running) -> dict[str, object]:
+    return {
+        "id": query.id,
+        "view": query.view,
+        "text": query.text,
+        "status": query.status,
+        "sqlstate": query.sqlstate,
+    }

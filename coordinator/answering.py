@@ -14,35 +14,40 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
+import psycopg
 from psycopg import AsyncConnection, Connection
 
-from catalog.errors import Error
+from catalog.errors import EngineLost, Error, Fenced
+from catalog.failpoints import failpoint
 from catalog.running import (
     Run,
     Running,
+    fail_query,
+    fail_run,
     finish_run,
+    forget_history,
+    forget_node_batches,
+    is_wanted,
     running_queries,
-    save_differences,
-    set_status,
     waiting_runs,
 )
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.store import hold_epoch
-from coordinator.clock import next_time, rows_due
-from coordinator.engine import Engine
-from coordinator.failures import in_one_line
-from coordinator.query import StandingQuery
+from coordinator.due import Due, groups, is_first, is_triggered
+from coordinator.engine import Cancelled, Engine
+from coordinator.failing import Patience, failure_of, is_passing, needs_resume, status_after, why_not
+from coordinator.query import Ready, StandingQuery
+from coordinator.verifications import Verifications
 from sources.login import connect
 from sources.place import Place
 
 log = logging.getLogger(__name__)
 
-_POLL_SECONDS: Final = 0.2
-_RETRY_SECONDS: Final = 2.0
-_LONGEST_RETRY_SECONDS: Final = 300.0
+_POLL_SECONDS: Final = 0.5
+_ARRIVAL_SECONDS: Final = 0.02
+_HOUSEKEEPING_SECONDS: Final = 3600.0
 
 
 class Answers:
@@ -51,7 +56,7 @@ class Answers:
     def __init__(self, place: Place, position: Callable[[], int], engine: Engine) -> None:
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(1, "answers")
-        self._outcome = self._thread.submit(Answering(place, position, engine).run, self._stop)
+        self._outcome = self._thread.submit(Answering(place, position, engine, self._stop).run)
 
     def __enter__(self) -> Answers:
         return self
@@ -60,7 +65,7 @@ class Answers:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.shutdown(wait=False)
+        self._thread.shutdown()
 
     @property
     def runs(self) -> bool:
@@ -74,99 +79,189 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Retry:
-    """Until when a query that failed is left alone, and for how long after it fails again."""
+class _Computed:
+    """What is about to be published, and for whom."""
 
-    until: float = 0.0
-    seconds: float = _RETRY_SECONDS
-
-    def is_over(self) -> bool:
-        return time.monotonic() >= self.until
-
-    def longer(self) -> _Retry:
-        return _Retry(time.monotonic() + self.seconds, min(2 * self.seconds, _LONGEST_RETRY_SECONDS))
+    due: Due
+    standing: StandingQuery
+    ready: Ready
 
 
 class Answering:
     """The queries of a database, from the first firing of each to its last."""
 
-    def __init__(self, place: Place, position: Callable[[], int], engine: Engine) -> None:
+    def __init__(
+        self, place: Place, position: Callable[[], int], engine: Engine, stop: threading.Event
+    ) -> None:
         self._place = place
         self._position = position
         self._engine = engine
-        self._queries: dict[UUID, StandingQuery] = {}
+        self._stop = stop
+        self._known: dict[UUID, StandingQuery] = {}
+        self._whole: set[UUID] = set()
+        self._patience: defaultdict[UUID, Patience] = defaultdict(Patience)
+        self._failed_at: dict[UUID, int] = {}
         self._signatures: Signatures | None = None
-        self._retries: defaultdict[UUID, _Retry] = defaultdict(_Retry)
+        self._awaited: list[int] = []
+        self._looked_at = 0
+        self._kept_house = float("-inf")
+        self._verifications = Verifications(place.address, position, self._standing, self._wanted)
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self) -> None:
         """Until told otherwise; what fails is said where users look, and tried again."""
         with connect(self._place.address, "gavial answers") as connection:
             connection.execute("LISTEN gavial")
-            while not stop.is_set():
-                self._look(connection, lambda: not stop.is_set())
-                for _ in connection.notifies(timeout=_POLL_SECONDS, stop_after=1):
-                    pass
+            try:
+                while not self._stop.is_set():
+                    self._look(connection)
+                    self._wait(connection)
+                self._collect_garbage(connection)
+            finally:
+                self._verifications.release()
 
-    def _look(self, connection: Connection, go_on: Callable[[], bool]) -> None:
-        """Everything that is due now."""
+    def _wait(self, connection: Connection) -> None:
+        """Until something was changed, or what somebody waits for has been captured."""
+        end = time.monotonic() + _POLL_SECONDS
+        awaited = [*self._awaited, *self._verifications.awaited()]
+        before = self._looked_at
+        while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
+            position = self._position()
+            if any(before < each <= position for each in awaited):
+                return
+            seconds = min(left, _ARRIVAL_SECONDS) if awaited else left
+            for _ in connection.notifies(timeout=seconds, stop_after=1):
+                return
+
+    def _look(self, connection: Connection) -> None:
+        """Everything that is owed now."""
+        self._looked_at = self._position()
         queries = running_queries(connection)
         runs = waiting_runs(connection)
-        self._queries = {each.id: self._queries[each.id] for each in queries if each.id in self._queries}
-        for each in queries:
-            wanted = [run for run in runs if run.query == each.id]
-            if self._is_due(connection, each, [run for run in wanted if run.kind == "refresh"]):
-                self._answer(connection, each, wanted)
-            elif each.status == "active":
-                for run in wanted:
-                    if run.kind == "verify":
-                        self._verify(connection, each, run, go_on)
+        self._forget_others(connection, queries)
+        stopped = {each.id: each for each in queries if needs_resume(each)}
+        for run in runs:
+            if run.query in stopped:
+                fail_run(connection, run.id, why_not(stopped[run.query]))
+        able = {each.id: each for each in queries if each.id not in stopped}
+        refreshes = [run for run in runs if run.kind == "refresh"]
+        due = [each for query in able.values() if (each := self._due(connection, query, refreshes))]
+        for group in groups(due):
+            self._answer(connection, group)
+        self._verifications.look(connection, able, [run for run in runs if run.kind == "verify"])
+        self._awaited = [run.target for run in refreshes if run.query in able]
 
-    def _is_due(self, connection: Connection, query: Running, runs: Sequence[Run]) -> bool:
-        if query.status == "suspended":
-            for run in runs:
-                self._fail(connection, run, "55000", "the standing query is suspended")
-            return False
-        if not self._retries[query.id].is_over():
-            return False
-        if query.status == "initialising" or (query.status == "error" and not query.answered):
-            return _is_captured(connection, query)
-        if runs:
-            return self._position() >= min(run.target for run in runs)
-        return self._is_triggered(connection, query)
-
-    def _is_triggered(self, connection: Connection, query: Running) -> bool:
-        trigger = query.options.get("TRIGGER", "on demand")
-        last = _last_fired(connection, query)
-        due = next_time(trigger, last, ZoneInfo(query.settings.get("TimeZone", "UTC")))
-        if due is not None and due <= datetime.now(UTC):
-            return True
-        most = rows_due(trigger)
-        return most is not None and self._known(connection, query).rows_waiting(connection) >= most
-
-    def _answer(self, connection: Connection, query: Running, runs: Sequence[Run]) -> None:
+    def _due(self, connection: Connection, query: Running, refreshes: Sequence[Run]) -> Due | None:
+        """With the statements that its answer will do for; None if no answer is owed."""
         position = self._position()
-        met = [run for run in runs if run.kind == "refresh" and run.target <= position]
-        try:
-            standing = self._known(connection, query)
-            if not standing.answer(connection, query, position):
-                return
-            for run in met:
-                finish_run(connection, run.id, position, {})
-            self._retries.pop(query.id, None)
-        except Error as error:
-            log.info("standing query %s.%s: %s", query.schema, query.name, in_one_line(error))
-            with connection.transaction():
-                hold_epoch(connection, self._place.epoch)
-                set_status(connection, query.id, "error", error.sqlstate, in_one_line(error))
-                for run in met:
-                    self._fail(connection, run, error.sqlstate, error.message, error.detail, error.hint)
-            self._retries[query.id] = self._retries[query.id].longer()
+        met = tuple(run for run in refreshes if run.query == query.id and run.target <= position)
+        told = bool(met) and query.status == "error"
+        if not query.captured or not (told or self._patience[query.id].is_over()):
+            return None
+        if query.status == "error" and not met:
+            owed = self._failed_at.get(query.id) != position
+        else:
+            owed = bool(met) or is_first(query) or self._is_emptied(query) or self._fires(connection, query)
+        return Due(query, met) if owed else None
 
-    def _known(self, connection: Connection, query: Running) -> StandingQuery:
-        known = self._queries.get(query.id)
-        if known is None or query.status == "initialising":
+    def _fires(self, connection: Connection, query: Running) -> bool:
+        def waiting() -> int:
+            return self._standing(connection, query).rows_waiting(connection)
+
+        return is_triggered(query, datetime.now(UTC), waiting)
+
+    def _is_emptied(self, query: Running) -> bool:
+        """Whether a crash may have emptied the answer since it was last looked at."""
+        return query.unlogged and query.id not in self._whole
+
+    def _answer(self, connection: Connection, group: Sequence[Due]) -> None:
+        """Compute the answers of a group and publish them in one transaction; who fails stays out."""
+        moment, position = datetime.now(UTC), self._position()
+        computed: list[_Computed] = []
+        for due in group:
+            try:
+                computed.append(self._compute(connection, due, position))
+            except Cancelled:
+                log.info("standing query %s: not wanted any more", due.query)
+            except (Error, psycopg.Error) as error:
+                self._fail(connection, due, error)
+        if computed:
+            failpoint("publish: fired")
+            self._publish(connection, computed, moment)
+
+    def _compute(self, connection: Connection, due: Due, position: int) -> _Computed:
+        query = due.query
+        standing = self._standing(connection, query)
+        wanted = self._wanted(connection, query)
+        ready = standing.fire(connection, query, position, self._is_emptied(query), wanted)
+        return _Computed(due, standing, ready)
+
+    def _publish(self, connection: Connection, computed: Sequence[_Computed], moment: datetime) -> None:
+        """Whoever cannot be published is left out; a commit whose outcome is unknown leaves all files."""
+        published: list[_Computed] = []
+        failed: list[tuple[_Computed, Error | psycopg.Error | None]] = []
+        with connection.transaction():
+            hold_epoch(connection, self._place.epoch)
+            for each in computed:
+                try:
+                    with connection.transaction():
+                        if self._publish_one(connection, each, moment):
+                            published.append(each)
+                        else:
+                            failed.append((each, None))
+                except (Error, psycopg.Error) as error:
+                    if connection.closed:
+                        raise
+                    failed.append((each, error))
+            failpoint("publish: before commit")
+        failpoint("publish: committed")
+        for each in published:
+            self._settle(each)
+        for each, why in failed:
+            each.standing.discard(each.ready)
+            self._set_aside(each.due.query)
+            if why is not None:
+                self._fail(connection, each.due, why)
+
+    def _publish_one(self, connection: Connection, computed: _Computed, moment: datetime) -> bool:
+        due = computed.due
+        if not computed.standing.publish(connection, due.query, computed.ready, moment):
+            return False
+        for run in due.refreshes:
+            finish_run(connection, run.id, computed.ready.position)
+        return True
+
+    def _settle(self, computed: _Computed) -> None:
+        query = computed.due.query.id
+        computed.standing.settle(computed.ready)
+        self._whole.add(query)
+        self._patience.pop(query, None)
+        self._failed_at.pop(query, None)
+
+    def _set_aside(self, query: Running) -> None:
+        self._patience[query.id] = self._patience[query.id].longer()
+
+    def _fail(self, connection: Connection, due: Due, error: Error | psycopg.Error) -> None:
+        """Say what is wrong, to whoever waits as well; what may pass by itself is tried again in silence."""
+        if isinstance(error, Fenced) or connection.closed:
+            raise error
+        query, failure = due.query, failure_of(error)
+        log.info("standing query %s: %s", query, failure)
+        is_new = query.id not in self._failed_at
+        self._failed_at[query.id] = self._position()
+        self._set_aside(query)
+        if is_passing(failure) or (isinstance(error, EngineLost) and is_new):
+            return
+        with connection.transaction():
+            hold_epoch(connection, self._place.epoch)
+            fail_query(connection, query, status_after(failure), failure)
+            for run in due.refreshes:
+                fail_run(connection, run.id, failure)
+
+    def _standing(self, connection: Connection, query: Running) -> StandingQuery:
+        known = self._known.get(query.id)
+        if known is None or not known.is_planned_for(connection, query):
             known = StandingQuery.plan(connection, self._place, self._engine, query, self._types())
-            self._queries[query.id] = known
+            self._known[query.id] = known
         return known
 
     def _types(self) -> Signatures:
@@ -174,48 +269,28 @@ class Answering:
             self._signatures = asyncio.run(_read_signatures(self._place.address))
         return self._signatures
 
-    def _verify(self, connection: Connection, query: Running, run: Run, go_on: Callable[[], bool]) -> None:
-        try:
-            standing = self._known(connection, query)
-            position, found = standing.verify(connection, query, self._position, go_on)
-            with connection.transaction():
-                save_differences(connection, run.id, found)
-                finish_run(connection, run.id, position, {})
-        except Error as error:
-            self._fail(connection, run, error.sqlstate, error.message, error.detail, error.hint)
+    def _wanted(self, connection: Connection, query: Running) -> Callable[[], bool]:
+        return lambda: not self._stop.is_set() and is_wanted(connection, query)
 
-    def _fail(
-        self,
-        connection: Connection,
-        run: Run,
-        sqlstate: str,
-        message: str,
-        detail: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        failure = {"sqlstate": sqlstate, "message": message, "detail": detail, "hint": hint}
-        finish_run(connection, run.id, None, failure)
+    def _forget_others(self, connection: Connection, queries: Sequence[Running]) -> None:
+        """Nothing is kept of queries that are gone, nor of a past that is long ago."""
+        gone = self._known.keys() - {each.id for each in queries}
+        for each in gone:
+            del self._known[each]
+        late = time.monotonic() - self._kept_house > _HOUSEKEEPING_SECONDS
+        if gone or late:
+            self._collect_garbage(connection)
+        if late:
+            forget_history(connection)
+            self._kept_house = time.monotonic()
+
+    def _collect_garbage(self, connection: Connection) -> None:
+        with connection.transaction():
+            hold_epoch(connection, self._place.epoch)
+            files = forget_node_batches(connection)
+        self._place.warehouse.remove(files)
 
 
 async def _read_signatures(address: str) -> Signatures:
     async with await AsyncConnection.connect(address) as connection:
         return await read_signatures(connection)
-
-
-def _is_captured(connection: Connection, query: Running) -> bool:
-    """Whether all that the query reads is in the warehouse."""
-    found = connection.execute(
-        "SELECT FROM gavial.reads r LEFT JOIN gavial.sources s USING (relation) "
-        "WHERE r.query_id = %s AND s.state IS DISTINCT FROM 'captured'",
-        (query.id,),
-    )
-    return found.rowcount == 0
-
-
-def _last_fired(connection: Connection, query: Running) -> datetime:
-    row = connection.execute(
-        "SELECT coalesce(max(fired), now()) FROM gavial.triggers WHERE query_id = %s", (query.id,)
-    ).fetchone()
-    assert row is not None
-    fired: datetime = row[0]
-    return fired

@@ -2,41 +2,89 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for_outcome
 from pathlib import Path
+from typing import Final, TypeVar
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from catalog.errors import EngineFailed, EngineLost
 from coordinator.orders import Orders
-from executors.spark.session import SparkSettings, close_session, open_session
+from executors.spark.failures import MORE_MEMORY
+from executors.spark.session import (
+    BROKEN,
+    SparkSettings,
+    close_session,
+    forget_session,
+    has_driver,
+    open_session,
+)
+
+Outcome = TypeVar("Outcome")
+
+_LOOK_SECONDS: Final = 0.5
+
+
+class Cancelled(Exception):
+    """Nobody wants the outcome any more."""
 
 
 def spark_settings(orders: Orders) -> SparkSettings:
     """Where Spark runs: on this machine unless told otherwise."""
-    return SparkSettings(Path(orders.scratch), orders.spark_master or "local[*]", orders.spark_remote)
+    return SparkSettings(
+        Path(orders.scratch), orders.spark_master or "local[*]", orders.spark_remote, orders.spark_memory
+    )
 
 
 class Engine:
-    """One session for all databases; whoever wants it while it is used waits."""
+    """One session for all databases, in a thread of its own; what is asked of it is done in turn."""
 
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
         self._session: SparkSession | None = None
-        self._turn = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "spark")
 
-    @contextmanager
-    def session(self) -> Iterator[SparkSession]:
-        """The session, for as long as the block lasts."""
-        with self._turn:
-            if self._session is None:
-                self._session = open_session(self._settings)
-            yield self._session
+    def run(self, work: Callable[[SparkSession], Outcome], wanted: Callable[[], bool]) -> Outcome:
+        """What `work` gives; `wanted` is asked now and then, and once it says no, jobs are cancelled."""
+        outcome = self._thread.submit(self._do, work)
+        unwanted = False
+        while not wait_for_outcome([outcome], _LOOK_SECONDS).done:
+            unwanted = unwanted or not wanted()
+            if unwanted:
+                self._interrupt(outcome)
+        if unwanted and (outcome.cancelled() or outcome.exception() is not None):
+            raise Cancelled
+        return outcome.result()
 
     def stop(self) -> None:
         """End Spark, where it was begun."""
-        with self._turn:
-            if self._session is not None:
-                close_session(self._session)
+        self._thread.shutdown(cancel_futures=True)
+        if self._session is not None:
+            close_session(self._session)
+            self._session = None
+
+    def _do(self, work: Callable[[SparkSession], Outcome]) -> Outcome:
+        if self._session is None:
+            self._session = open_session(self._settings)
+        try:
+            return work(self._session)
+        except BROKEN as error:
+            if not has_driver():
                 self._session = None
+                forget_session()
+                raise EngineLost(
+                    "the process of Spark has ended",
+                    detail="It may have needed more memory than there is.",
+                    hint=MORE_MEMORY,
+                ) from error
+            if isinstance(error, PySparkException):
+                raise EngineFailed(f"Spark cannot do this: {str(error).splitlines()[0]}") from error
+            raise
+
+    def _interrupt(self, outcome: Future[Outcome]) -> None:
+        """Again and again: between two jobs there is nothing to interrupt."""
+        if not outcome.cancel() and self._session is not None:
+            self._session.interruptAll()

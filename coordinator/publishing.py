@@ -11,6 +11,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from catalog.errors import AnswerDiffers
+from catalog.failpoints import failpoint
 from coordinator.copying_out import as_csv
 
 # Rows are found again by this hash and by equality to the byte: a retraction repeats its row verbatim.
@@ -49,6 +50,7 @@ def apply_changes(
     _load(connection, answer, changes)
     connection.execute(_finished(answer, name, anew))
     deleted = _delete(connection, name)
+    failpoint("publish: deleted")
     inserted = connection.execute(
         SQL(
             "INSERT INTO {table} SELECT (c.row).* FROM pg_temp.gavial_change AS c, "

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 import pyarrow as pa
 from psycopg import Connection
+from pyspark.sql import SparkSession
 
+from catalog.errors import Error
 from catalog.running import (
     Running,
+    batches_of,
     begin_execution,
     end_execution,
+    forget_batches_like,
     hold_query,
     offsets,
     plan_of,
     record_trigger,
+    rows_behind,
     save_offsets,
     save_plan,
     set_position,
+    tables_of,
 )
 from catalog.signatures import Signatures
-from catalog.store import hold_epoch, manifest, name_batches
+from catalog.store import hold_epoch, name_batches
 from coordinator.engine import Engine
 from coordinator.firing import Fired, Round
 from coordinator.planning import Bound, bind_view, digest_of, plan_bound
@@ -30,17 +37,34 @@ from coordinator.publishing import Answer, StoredColumn, apply_changes
 from coordinator.shelf import Shelf
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.verifying import Difference, differing_rows
-from coordinator.work import PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
+from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from executors.spark.types import arrow_schema
 from planner.plan import Planned
 from planner.weighted import NodeBuffer, TableBuffer
-from sources.joining import wait_for
 from sources.place import Place
-from sources.position import take_position
+from sources.position import Position
 
-log = logging.getLogger(__name__)
+_OF_DATA: Final = ("21", "22")
+"""Classes of errors that other data would not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An answer that is computed and not yet published: its changes, and where all subplans are then.
+
+    `anew`: the changes are all of the answer. `rebuilt`: so is all that was computed on the way. Without
+    `fired` there was nothing to do.
+    """
+
+    position: int
+    number: int
+    fired: Fired | None
+    changes: pa.Table
+    offsets: Offsets
+    anew: bool
+    rebuilt: bool = False
 
 
 @dataclass(slots=True)
@@ -53,29 +77,16 @@ class StandingQuery:
     work: Work
     answer_table: Answer
     offsets: Offsets
+    tables: str
 
     @staticmethod
     def plan(
         connection: Connection, place: Place, engine: Engine, query: Running, signatures: Signatures
     ) -> StandingQuery:
         """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
+        tables = tables_of(connection, query.id)
         bound = bind_view(connection, query.view, signatures)
-        before = plan_of(connection, query.id)
-        planned = None
-        if before is not None:
-            planned = plan_bound(bound, statistics_from_json(before[1]))
-        if before is None or planned is None or digest_of(planned) != before[0]:
-            statistics = read_statistics(connection, bound.tables)
-            planned = plan_bound(bound, statistics)
-            with connection.transaction():
-                hold_epoch(connection, place.epoch)
-                save_plan(
-                    connection,
-                    query.id,
-                    digest_of(planned),
-                    statistics_to_json(statistics),
-                    node_buffers(query.id),
-                )
+        planned = _planned_before(connection, query, bound) or _plan_anew(connection, place, query, bound)
         work = _work(query, bound, planned)
         return StandingQuery(
             place,
@@ -84,94 +95,129 @@ class StandingQuery:
             work,
             _answer_table(connection, query, work),
             offsets_from(offsets(connection, query.id)),
+            tables,
         )
 
-    def answer(self, connection: Connection, query: Running, position: int) -> bool:
-        """Fire everything up to a position and publish; False if the query is not what it was any more."""
-        shelf = self._shelf(connection)
-        number = begin_execution(connection, query.id, ())
-        warehouse = self.place.warehouse
-        with self.engine.session() as session:
-            fired = Round(session, self.work, self.offsets, shelf, warehouse, number).fire(position)
-        published = False
-        try:
-            published = self._publish(connection, query, shelf, fired, number, position)
-        finally:
-            if not published:
-                warehouse.remove(each.file for each in fired.batches)
-        return published
+    def is_planned_for(self, connection: Connection, query: Running) -> bool:
+        """Whether the tables that it reads are still what the plan takes them for."""
+        return query.status != "initialising" and self.tables == tables_of(connection, query.id)
 
-    def _publish(
-        self, connection: Connection, query: Running, shelf: Shelf, fired: Fired, number: int, position: int
-    ) -> bool:
+    def fire(
+        self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
+    ) -> Ready:
+        """Compute everything up to a position; nothing of it is committed."""
+        anew = anew or query.status == "initialising" or self._published not in self.offsets
+        schema = arrow_schema(self.work.schemas[self.work.plan.answer])
+        if not anew and rows_behind(connection, self._positions()) == 0:
+            return Ready(position, 0, None, schema.empty_table(), self.offsets, anew)
+        try:
+            return self._fire(connection, position, anew, False, wanted)
+        except Error as error:
+            if error.sqlstate[:2] not in _OF_DATA:
+                raise
+            # A row may be to blame that was taken back since: only what is there now counts.
+            return self._fire(connection, position, True, True, wanted)
+
+    def _fire(
+        self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]
+    ) -> Ready:
+        shelf = self._shelf(connection, self.work.tables if rebuild else self.work.schemas)
+        offsets = NOTHING_READ if rebuild else self.offsets
+        number = begin_execution(connection, self.query.id, ())
+        warehouse = self.place.warehouse
+
+        def work(session: SparkSession) -> Fired:
+            return Round(session, self.work, offsets, shelf, warehouse, number, rebuild).fire(position)
+
+        fired = self.engine.run(work, wanted)
         answer = self.work.plan.answer
-        known = (PUBLISHED, self.work.name(answer)) in self.offsets
-        anew = query.status == "initialising" or not known
-        changes, offsets = self._unpublished(shelf, fired, anew)
-        with connection.transaction():
-            hold_epoch(connection, self.place.epoch)
-            if not hold_query(connection, query):
-                return False
-            name_batches(connection, fired.batches)
-            save_offsets(connection, query.id, offsets_to(offsets))
-            apply_changes(connection, self.answer_table, changes, anew)
-            end_execution(connection, number, fired.rows_in, fired.rows_out, fired.jobs)
-            record_trigger(connection, query.id, position, fired.seconds)
-            set_position(connection, query.id, position)
-        self.offsets = offsets
+        last = fired.offsets[answer, self._published[1]]
+        since = 0 if anew else self.offsets.get(self._published, 0)
+        changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
+        reached = {**fired.offsets, self._published: last}
+        return Ready(position, number, fired, changes, reached, anew, rebuild)
+
+    def publish(self, connection: Connection, query: Running, ready: Ready, moment: datetime) -> bool:
+        """Within the caller's transaction, which holds the epoch; False if the query is not what it was."""
+        if not hold_query(connection, query) or self.tables != tables_of(connection, query.id):
+            return False
+        if ready.rebuilt:
+            forget_batches_like(connection, node_buffers(query.id))
+        if ready.fired is not None:
+            name_batches(connection, ready.fired.batches)
+            save_offsets(connection, query.id, offsets_to(ready.offsets))
+            apply_changes(connection, self.answer_table, ready.changes, ready.anew)
+            figures = ready.fired.rows_in, ready.fired.rows_out, ready.fired.jobs
+            end_execution(connection, ready.number, *figures)
+        seconds = 0.0 if ready.fired is None else ready.fired.seconds
+        record_trigger(connection, query.id, moment, ready.position, seconds)
+        set_position(connection, query.id, ready.position)
         return True
 
+    def settle(self, ready: Ready) -> None:
+        """What was published is committed."""
+        self.offsets = ready.offsets
+
+    def discard(self, ready: Ready) -> None:
+        """What was computed is certain not to be committed."""
+        if ready.fired is not None:
+            self.place.warehouse.remove(each.file for each in ready.fired.batches)
+
     def verify(
-        self, connection: Connection, query: Running, passed: Callable[[], int], go_on: Callable[[], bool]
-    ) -> tuple[int, list[Difference]]:
-        """Compare the answer, brought up to a position of now, with PostgreSQL's at that position."""
-        place = self.place
-
-        def tell(process: int) -> None:
-            log.info("verification of %s.%s waits for process %d", query.schema, query.name, process)
-
-        with take_position(place.address, go_on, tell) as position:
-            wait_for(position.lsn, passed, go_on)
-            shelf = self._shelf(connection)
-            number = begin_execution(connection, query.id, ())
-            with self.engine.session() as session:
-                fired = Round(session, self.work, self.offsets, shelf, place.warehouse, number).fire(
-                    position.lsn
-                )
-            try:
-                changes, _ = self._unpublished(shelf, fired, anew=False)
-                table = self.answer_table
-                found = differing_rows(connection, place.address, query, table, changes, position)
-            finally:
-                place.warehouse.remove(each.file for each in fired.batches)
-            return position.lsn, found
-
-    def _unpublished(self, shelf: Shelf, fired: Fired, anew: bool) -> tuple[pa.Table, Offsets]:
-        """The answer's changes since it was published, or all of it, and how far it is published then."""
-        answer = self.work.plan.answer
-        name = self.work.name(answer)
-        last = fired.offsets[answer, name]
-        since = 0 if anew else self.offsets.get((PUBLISHED, name), 0)
-        changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
-        return changes, {**fired.offsets, (PUBLISHED, name): last}
+        self, connection: Connection, query: Running, position: Position, wanted: Callable[[], bool]
+    ) -> list[Difference]:
+        """Compare the answer, brought up to a position, with PostgreSQL's at that position."""
+        ready = self.fire(connection, query, position.lsn, False, wanted)
+        try:
+            return differing_rows(
+                connection, self.place.address, query, self.answer_table, ready.changes, position
+            )
+        finally:
+            self.discard(ready)
 
     def rows_waiting(self, connection: Connection) -> int:
         """Changed rows of its tables since it was fired."""
-        count = 0
-        for subplan in self.work.plan.subplans:
-            for buffer in set(subplan.reads) & set(self.work.tables):
-                name = self.work.name(buffer)
-                since = self.offsets.get((subplan.writes, name), 0)
-                count += sum(each.rows for each in manifest(connection, name) if each.from_offset >= since)
-        return count
+        return rows_behind(connection, self._positions())
 
-    def _shelf(self, connection: Connection) -> Shelf:
-        names = {self.work.name(each.number) for each in self.work.plan.buffers}
-        return Shelf(
-            self.work,
-            self.place.warehouse,
-            (batch for name in sorted(names) for batch in manifest(connection, name)),
-        )
+    @property
+    def _published(self) -> tuple[int, str]:
+        """Under what its offset is kept up to which the answer is published."""
+        return PUBLISHED, self.work.name(self.work.plan.answer)
+
+    def _positions(self) -> dict[str, int]:
+        """Up to where each table has been read by all who read it."""
+        read = [
+            (self.work.name(buffer), self.offsets.get((subplan.writes, self.work.name(buffer)), 0))
+            for subplan in self.work.plan.subplans
+            for buffer in subplan.reads
+            if buffer in self.work.tables
+        ]
+        return {name: min(at for other, at in read if other == name) for name, _at in read}
+
+    def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
+        names = {self.work.name(each) for each in buffers}
+        return Shelf(self.work, self.place.warehouse, batches_of(connection, names))
+
+
+def _planned_before(connection: Connection, query: Running, bound: Bound) -> Planned | None:
+    """The plan that it has, if it would be planned so again."""
+    before = plan_of(connection, query.id)
+    if before is None:
+        return None
+    planned = plan_bound(bound, statistics_from_json(before[1]))
+    return planned if digest_of(planned) == before[0] else None
+
+
+def _plan_anew(connection: Connection, place: Place, query: Running, bound: Bound) -> Planned:
+    """A plan for what is known now; what another one left is forgotten."""
+    statistics = read_statistics(connection, bound.tables)
+    planned = plan_bound(bound, statistics)
+    described, pattern = statistics_to_json(statistics), node_buffers(query.id)
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        files = save_plan(connection, query.id, digest_of(planned), described, pattern)
+    place.warehouse.remove(files)
+    return planned
 
 
 def _work(query: Running, bound: Bound, planned: Planned) -> Work:
@@ -184,6 +230,7 @@ def _work(query: Running, bound: Bound, planned: Planned) -> Work:
         schemas,
         {each.writes: compile_subplan(each, schemas, environment) for each in planned.delta.subplans},
         {each.number: oids[each.table] for each in planned.delta.buffers if isinstance(each, TableBuffer)},
+        environment,
     )
 
 

@@ -16,6 +16,7 @@ from catalog.errors import (
     InvalidPowerArgument,
     InvalidTextRepresentation,
     NumericValueOutOfRange,
+    OutOfMemory,
     ProgramLimitExceeded,
     SubstringError,
 )
@@ -35,6 +36,8 @@ _ERRORS: Final[Mapping[str, type[Error]]] = {
         SubstringError,
     )
 }
+_MEMORY: Final = re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|Not enough memory|GC overhead limit")
+MORE_MEMORY: Final = "Give it more with --spark-memory."
 _MESSAGES: Final = {
     "22003": "value out of range",
     "22008": "date or time out of range",
@@ -50,4 +53,6 @@ def as_error(error: PySparkException) -> Error | None:
     state = error.getSqlState()
     if state in _MESSAGES:
         return _ERRORS[state](_MESSAGES[state])
+    if _MEMORY.search(str(error)):
+        return OutOfMemory("Spark has too little memory for this query", hint=MORE_MEMORY)
     return None

@@ -5,27 +5,36 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow as pa
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError
 from executors.spark.java import require_java, spark_home_of
+from executors.spark.machine import memory_bytes
 
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 30
+END_SECONDS = 1
+LEAST_MEMORY = 1 << 29
+MOST_MEMORY = 31 << 30  # beyond that Java's references take twice the room
 
 # Variables of another Spark on this machine, which would be started in place of ours.
 FOREIGN = ("SPARK_HOME", "SPARK_REMOTE")
+
+BROKEN = (Py4JError, PySparkException, OSError, EOFError, pa.ArrowException)
+"""What a statement may end with when the process of Spark has ended."""
 
 # Results must not depend on where Spark runs: overflow raises, decimals keep their digits, times are UTC.
 MEANING = {
@@ -38,11 +47,15 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """Where Spark runs, and the directory that is its own for logs and temporary files."""
+    """Where Spark runs, and the directory that is its own for logs and temporary files.
+
+    `memory` is what the driver may use in bytes; None: a part of what the machine has.
+    """
 
     directory: Path
     master: str = "local[*]"
     remote: str | None = None
+    memory: int | None = None
 
     @property
     def local(self) -> bool:
@@ -79,6 +92,32 @@ def close_session(session: SparkSession) -> None:
         stop_driver(gateway)
 
 
+def has_driver() -> bool:
+    """Whether the Java process of the session still runs; that of a Spark Connect server is not ours."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return True
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        gateway.proc.wait(END_SECONDS)
+        return False
+    return True
+
+
+def forget_session() -> None:
+    """The Java process has ended: the next session begins another one."""
+    gateway, SparkContext._gateway = SparkContext._gateway, None
+    SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    if gateway is not None:
+        gateway.proc.stdin.close()
+        gateway.close()
+
+
+def default_memory() -> int:
+    """A third of the machine's memory, within reason: the rest is PostgreSQL's, and the file cache's."""
+    return min(max(memory_bytes() // 3, LEAST_MEMORY), MOST_MEMORY)
+
+
 def open_remote_session(remote: str) -> SparkSession:
     """A session on a Spark Connect server."""
     try:
@@ -99,6 +138,7 @@ def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
     options = {
         "spark.master": settings.master,
         "spark.app.name": "gavial",
+        "spark.driver.memory": f"{(settings.memory or default_memory()) >> 20}m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),

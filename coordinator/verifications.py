@@ -1,0 +1,82 @@
+"""VERIFY statements that wait: each at a position of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
+import psycopg
+from psycopg import Connection
+
+from catalog.errors import Error, Fenced
+from catalog.running import Run, Running, fail_run, finish_run, save_differences
+from coordinator.engine import Cancelled
+from coordinator.failing import failure_of
+from coordinator.query import StandingQuery
+from coordinator.taking import Taking
+from sources.position import Position
+
+log = logging.getLogger(__name__)
+
+
+class Verifications:
+    """Positions are taken aside: whoever holds that up holds up no answer."""
+
+    def __init__(
+        self,
+        address: str,
+        captured: Callable[[], int],
+        standing: Callable[[Connection, Running], StandingQuery],
+        wanted: Callable[[Connection, Running], Callable[[], bool]],
+    ) -> None:
+        self._address = address
+        self._captured = captured
+        self._standing = standing
+        self._wanted = wanted
+        self._takings: dict[UUID, Taking] = {}
+
+    def look(self, connection: Connection, queries: Mapping[UUID, Running], runs: Sequence[Run]) -> None:
+        """Begin those that are new, end those whose position is captured, forget those that are gone."""
+        for gone in self._takings.keys() - {run.id for run in runs}:
+            self._takings.pop(gone).release()
+        for run in runs:
+            query = queries.get(run.query)
+            if query is None or query.status == "initialising" or not query.answered:
+                continue
+            if run.id not in self._takings:
+                self._takings[run.id] = Taking(self._address)
+            self._continue(connection, query, run, self._takings[run.id])
+
+    def awaited(self) -> list[int]:
+        """The positions that have to be captured."""
+        return [each.position.lsn for each in self._takings.values() if each.position is not None]
+
+    def release(self) -> None:
+        """None goes on."""
+        for taking in self._takings.values():
+            taking.release()
+        self._takings.clear()
+
+    def _continue(self, connection: Connection, query: Running, run: Run, taking: Taking) -> None:
+        try:
+            if taking.error is not None:
+                raise taking.error
+            if taking.position is None or self._captured() < taking.position.lsn:
+                return
+            self._verify(connection, query, run, taking.position)
+        except Cancelled:
+            log.info("standing query %s: its verification is not wanted any more", query)
+        except (Error, psycopg.Error) as error:
+            if isinstance(error, Fenced) or connection.closed:
+                raise
+            fail_run(connection, run.id, failure_of(error))
+        taking.release()
+        del self._takings[run.id]
+
+    def _verify(self, connection: Connection, query: Running, run: Run, position: Position) -> None:
+        standing = self._standing(connection, query)
+        found = standing.verify(connection, query, position, self._wanted(connection, query))
+        with connection.transaction():
+            save_differences(connection, run.id, found)
+            finish_run(connection, run.id, position.lsn)
