@@ -20,7 +20,6 @@ QUOTIENT: Final = Decimal(MAX_DIGITS, 24)
 _LONG: Final = Decimal(MAX_DIGITS, 25)
 _BASE: Final = 10_000
 _SIGNIFICANT: Final = 16
-_CHUNKS: Final = (9, 9, 7)
 _STEPS: Final = range(0, QUOTIENT.scale + 1, 4)
 
 
@@ -32,20 +31,17 @@ def divided(left: Rendered, right: Rendered) -> Rendered:
             f"a division of numerics of more than {MOST_SCALE} digits behind the point",
             f"Cast them to numeric(p, s), s at most {MOST_SCALE}.",
         )
-    digits = (
-        f"({_SIGNIFICANT} - 4 * CAST(floor(({_leading(left)} - {_leading(right)} - 1) / {_BASE}BD) AS INT))"
+    place = f"floor(({_leading(left)} - {_leading(right)} - 1) / {_BASE}BD)"
+    steps = " ".join(
+        f"WHEN {step} THEN {_rounded(left, right, step).sql}" for step in _STEPS if step >= scale
     )
-    units = " ".join(f"WHEN {step} THEN {_power(-step)}" for step in _STEPS if step >= scale)
     lacking = "raise_error('22003: a quotient has too many or too few digits')"
-    unit = f"CASE {digits} {units} ELSE {lacking} END"
-    half_up = f"({_truncated(left, right)} + {cast(f'({unit}) * 0.5BD', _LONG).sql})"
-    magnitude = f"({half_up} - {half_up} % {cast(unit, _LONG).sql})"
-    signed = f"CASE WHEN ({left.sql} < 0) = ({right.sql} < 0) THEN {magnitude} ELSE -{magnitude} END"
-    # The remainder of zero is zero, and an error if the divisor is zero too.
-    zero = f"{left.sql} % {right.sql}"
+    magnitude = f"CASE {_SIGNIFICANT} - 4 * CAST({place} AS INT) {steps} ELSE {lacking} END"
+    signed = f"{magnitude} * CASE WHEN ({left.sql} < 0) = ({right.sql} < 0) THEN 1 ELSE -1 END"
     unknown = f"{left.sql} IS NULL OR {right.sql} IS NULL"
-    zeros = f"WHEN {left.sql} = 0 THEN {cast(zero, QUOTIENT).sql}"
-    return cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {signed} END", QUOTIENT)
+    # The remainder of zero is zero, and an error if the divisor is zero too.
+    zeros = f"WHEN {left.sql} = 0 THEN {cast(f'{left.sql} % {right.sql}', QUOTIENT).sql}"
+    return cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {cast(signed, QUOTIENT).sql} END", QUOTIENT)
 
 
 def _decimal(value: Rendered) -> Decimal:
@@ -53,10 +49,32 @@ def _decimal(value: Rendered) -> Decimal:
     return value.storage
 
 
-def _power(exponent: int) -> str:
-    """A power of ten as a number of `_LONG`."""
-    written = str(10**exponent) if exponent >= 0 else f"{10.0**exponent:.{-exponent}f}"
-    return cast(f"'{written}'", _LONG).sql
+def _rounded(left: Rendered, right: Rendered, digits: int) -> Rendered:
+    """The quotient's magnitude rounded to these digits, halves up.
+
+    Spark's own has 25 digits, rounded: where those look like a half, the remainder tells whether it is less.
+    """
+    quotient = _of_spark(left, right)
+    half = f"{quotient.sql} % {_power(digits)} = {_power(digits + 1)} * 5"
+    exact = Decimal(MAX_DIGITS, _LONG.scale + _decimal(right).scale)
+    rest = cast(f"abs({left.sql}) % abs({right.sql})", exact).sql
+    fraction = cast(f"{quotient.sql} % 1", Decimal(_LONG.scale, _LONG.scale)).sql
+    below = f"{half} AND {rest} < {cast(f'{fraction} * abs({right.sql})', exact).sql}"
+    least = f"{quotient.sql} - {_power(_LONG.scale)}"
+    return cast(f"round(CASE WHEN {below} THEN {least} ELSE {quotient.sql} END, {digits})", QUOTIENT)
+
+
+def _of_spark(left: Rendered, right: Rendered) -> Rendered:
+    """The magnitude by Spark's division, which gives 25 digits for operands of these scales."""
+    scale = _decimal(right).scale
+    dividend = cast(f"abs({left.sql})", Decimal(MAX_DIGITS, MAX_DIGITS - _LONG.scale + scale))
+    divisor = cast(f"abs({right.sql})", Decimal(MAX_DIGITS, scale))
+    return Rendered(f"({dividend.sql} / {divisor.sql})", _LONG)
+
+
+def _power(digits: int) -> str:
+    """Ten to the power of minus so many."""
+    return f"{'0.' + '0' * (digits - 1) if digits else ''}1BD"
 
 
 def _leading(value: Rendered) -> str:
@@ -70,22 +88,3 @@ def _leading(value: Rendered) -> str:
         shifted = f"(({size} * 1{'0' * 4 * place}BD) DIV 1)"
         below.append(f"WHEN {shifted} > 0 THEN {-place * _BASE} + {shifted}")
     return f"CASE WHEN {size} >= 1 THEN {above} {' '.join(below)} ELSE 0 END"
-
-
-def _truncated(left: Rendered, right: Rendered) -> str:
-    """The quotient's magnitude cut off after 25 digits, by long division."""
-    divisor = f"abs({right.sql})"
-    total = cast(f"(abs({left.sql}) DIV {divisor})", _LONG).sql
-    rest = f"(abs({left.sql}) % {divisor})"
-    done = 0
-    for chunk in _CHUNKS:
-        done += chunk
-        shifted = f"({rest} * 1{'0' * chunk}BD)"
-        digits = cast(f"({shifted} DIV {divisor})", Decimal(chunk, 0)).sql
-        total += f" + {cast(f'{digits} * {_fraction(done)}', _LONG).sql}"
-        rest = f"({shifted} % {divisor})"
-    return f"({total})"
-
-
-def _fraction(digits: int) -> str:
-    return cast(f"'0.{'0' * (digits - 1)}1'", Decimal(digits, digits)).sql
