@@ -25,7 +25,8 @@ _FORGET: Final = """
     WITH gone AS (DELETE FROM gavial.batches WHERE buffer LIKE 'table-%%'),
         again AS (
             UPDATE gavial.sources
-            SET state = 'joining', captured_from = NULL, position = NULL, buffer = NULL, detail = %(detail)s)
+            SET state = 'joining', captured_from = NULL, position = NULL, buffer = NULL, emptied = NULL,
+                detail = %(detail)s)
     UPDATE gavial.capture SET slot = %(slot)s, position = NULL, position_time = NULL
 """
 

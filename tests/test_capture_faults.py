@@ -259,6 +259,16 @@ def test_what_the_stream_does_not_tell_is_copied_anew(site: Site, change: str) -
         assert held(site, "notes") == {(1, None, None): 1}
 
 
+def test_rows_that_are_written_anew_are_copied_anew(site: Site) -> None:
+    """With a column of the same name and type, and another value in each row."""
+    with site.captured() as capture:
+        site.connection.execute("INSERT INTO pairs VALUES (1, 'x')")
+        site.connection.execute("ALTER TABLE pairs ALTER a TYPE int USING a + 1")
+        site.catch_up(capture)
+        assert source_state(site, "pairs") == ("joining", "its rows were written anew; it is copied anew")
+        assert source_state(site, "notes")[0] == "captured"
+
+
 def test_a_value_that_cannot_be_stored_stops_its_table_alone(site: Site) -> None:
     with site.captured() as capture:
         site.connection.execute("CREATE TABLE times (at timestamp)")
