@@ -96,7 +96,7 @@ class Sealer:
     ) -> Iterator[tuple[pa.Table, int]]:
         match part:
             case Rows():
-                version = self._version(part.relation)
+                version = self._version(part.relation, source.state == "captured")
                 for table in changes_of(part, version.columns):
                     yield table, version.number
             case Emptied(lsn=lsn):
@@ -115,11 +115,11 @@ class Sealer:
         held = (*manifest(self._connection, buffer), *before)
         return [batch for batch in held if batch.to_offset >= emptied]
 
-    def _version(self, relation: Relation) -> Version:
+    def _version(self, relation: Relation, captured: bool) -> Version:
         """A table that is told again may have other columns of the same names."""
         told, version = self._versions.get(relation.oid, (None, None))
         if told is not relation or version is None:
-            version = version_of(self._connection, relation.oid, relation.columns)
+            version = version_of(self._connection, relation.oid, relation.columns, captured)
             if version is None:
                 raise Unfollowed
             self._versions[relation.oid] = relation, version

@@ -39,13 +39,19 @@ class Version:
     columns: tuple[Attribute, ...]
 
 
-def version_of(connection: Connection, relation: int, told: Sequence[ToldColumn]) -> Version | None:
-    """What rows with these columns are, written down; None if that cannot be known, or cannot be followed."""
+def version_of(
+    connection: Connection, relation: int, told: Sequence[ToldColumn], captured: bool
+) -> Version | None:
+    """What rows with these columns are, written down; None if that cannot be known, or cannot be followed.
+
+    A table that is not `captured` has no older rows that theirs would have to fit to.
+    """
     now = read_shape(connection, relation).columns
     defaults: dict[int, str | None] = dict(connection.execute(_MISSING, (relation,)).fetchall())
     row = connection.execute(_LATEST, (relation,)).fetchone()
     latest, written = row or (0, [])
-    known = tuple(_parsed(*each) for each in written)
+    before = tuple(_parsed(*each) for each in written)
+    known = before if captured else ()
     columns = follow(told, known, now, defaults)
     if columns is None:
         return None
@@ -55,7 +61,7 @@ def version_of(connection: Connection, relation: int, told: Sequence[ToldColumn]
     described = [
         Known(each.number, name, missing.get(each.number)) for each, name in zip(columns, told, strict=True)
     ]
-    if described == list(known):
+    if described == list(before):
         return Version(latest, columns)
     connection.execute(
         "INSERT INTO gavial.schemas (relation, version, columns) VALUES (%s::oid, %s, %s)",
