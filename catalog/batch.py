@@ -14,11 +14,12 @@ class Bounds:
     """The least and the greatest value of a column of a batch, NULLs apart.
 
     Decimals are text, dates count days, times and timestamps microseconds from 1970; text is in
-    the order of its bytes.
+    the order of its bytes. `nulls`: there may be NULLs.
     """
 
     least: Bound
     greatest: Bound
+    nulls: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,11 @@ def _json(batches: Iterable[Batch]) -> str:
     return json.dumps(
         [
             dataclasses.asdict(batch)
-            | {"bounds": {name: (each.least, each.greatest) for name, each in batch.bounds.items()}}
+            | {
+                "bounds": {
+                    name: (each.least, each.greatest, each.nulls) for name, each in batch.bounds.items()
+                }
+            }
             for batch in batches
         ]
     )

@@ -10,9 +10,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from catalog.batch import Batch
+from catalog.failpoints import failpoint
+from coordinator.needed import Needed
 from coordinator.shelf import Shelf
+from coordinator.special import Specials
 from coordinator.work import Offsets, Work
-from executors.spark.firing import Firing, Range, fire
+from executors.spark.firing import Firing, Outcome, Range, fire
+from executors.spark.types import arrow_schema
 from planner.weighted import Subplan
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
@@ -30,7 +34,10 @@ class Fired:
 
 
 class Round:
-    """One firing, which has a number of its own: the position of what it writes."""
+    """One firing, which has a number of its own: the position of what it writes.
+
+    `consolidate`: nothing is looked at that was taken back.
+    """
 
     def __init__(
         self,
@@ -40,13 +47,16 @@ class Round:
         shelf: Shelf,
         warehouse: Warehouse,
         number: int,
+        consolidate: bool = False,
     ) -> None:
         self._session = session
         self._work = work
         self._shelf = shelf
         self._warehouse = warehouse
         self._number = number
+        self._consolidate = consolidate
         self._offsets = dict(offsets)
+        self._specials = Specials(work)
         self._batches: list[Batch] = []
         self._rows_in = self._rows_out = self._jobs = 0
 
@@ -72,20 +82,30 @@ class Round:
         writes, own = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, own) not in self._offsets
         ranges = self._ranges(subplan, position)
-        firing = Firing(writes, self._work.statements[writes], ranges, is_first)
-        outcome = fire(self._session, firing, self._shelf, self._work.schemas)
+        outcome = self._run(subplan, ranges, is_first)
         self._rows_in += outcome.rows_in
         self._rows_out += outcome.rows.num_rows
         self._jobs += outcome.jobs
         if outcome.rows.num_rows:
             start, _ = ranges[writes]
+            failpoint("firing: computed")
             batch = self._warehouse.seal(own, self._stamped(outcome.rows), start, self._number, 1)
             self._batches.append(batch)
             self._shelf.add(batch, outcome.rows)
+            failpoint("firing: sealed")
         if outcome.rows.num_rows or is_first:
             self._offsets[writes, own] = self._number
         for buffer in subplan.reads:
             self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
+
+    def _run(self, subplan: Subplan, ranges: Mapping[int, Range], is_first: bool) -> Outcome:
+        special = self._specials.of(subplan, ranges, self._shelf)
+        writes, schemas = subplan.writes, self._work.schemas
+        if special.statement is None:
+            return Outcome(arrow_schema(schemas[writes]).empty_table(), 0, 0)
+        needed = Needed(self._shelf, self._work, ranges, special.limits)
+        firing = Firing(writes, special.statement, ranges, is_first, self._consolidate)
+        return fire(self._session, firing, needed, schemas)
 
     def _ranges(self, subplan: Subplan, position: int) -> Mapping[int, Range]:
         """From where the subplan stands: of a table up to the position, of a node up to its last firing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -31,8 +31,13 @@ class Shelf:
 
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
         """The rows of a buffer in a range, in parts."""
+        return [self.part(each, range) for each in self.batches(buffer, range)]
+
+    def batches(self, buffer: int, range: Range) -> list[Batch]:
+        """The batches of a buffer that reach into a range; none that is empty is ever made."""
         start, end = range
-        return [self._part(each, start, end) for each in self._within(buffer, range)]
+        found = self._batches[self._work.name(buffer)]
+        return [each for each in found if start < each.to_offset and each.from_offset < end]
 
     def names(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in the buffer's files."""
@@ -42,18 +47,14 @@ class Shelf:
         """The rows of a node's buffer in a range of firings; no batch of it straddles the range's ends."""
         found = [
             self._fresh[each.file] if each.file in self._fresh else self._warehouse.read(each)
-            for each in self._within(buffer, range)
+            for each in self.batches(buffer, range)
         ]
         chosen = (each.select(schema.names).cast(schema) for each in found)
         return pa.concat_tables([schema.empty_table(), *chosen])
 
-    def _within(self, buffer: int, range: Range) -> Iterator[Batch]:
+    def part(self, batch: Batch, range: Range) -> Part:
+        """The rows of a batch in a range."""
         start, end = range
-        for each in self._batches[self._work.name(buffer)]:
-            if start < each.to_offset and each.from_offset < end:
-                yield each
-
-    def _part(self, batch: Batch, start: int, end: int) -> Part:
         if batch.file in self._fresh:
             return InMemory(self._fresh[batch.file])
         return InFile(

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from catalog.running import Offset
+from dialect.spark import DEFAULT, Environment
 from executors.spark.compile import Statement
 from executors.spark.relation import Schema, name_of
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
@@ -35,6 +36,7 @@ class Work:
     schemas: Mapping[int, Schema]
     statements: Mapping[int, Statement]
     tables: Mapping[int, int]
+    environment: Environment = DEFAULT
 
     def name(self, buffer: int) -> str:
         """What a buffer is called in the warehouse."""

@@ -23,10 +23,10 @@ def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
     if least is None:
         return None
     if pa.types.is_decimal(column.type):
-        return Bounds(str(least), str(greatest))
+        return Bounds(str(least), str(greatest), column.null_count > 0)
     if isinstance(least, str) and max(len(least), len(greatest)) > MOST_CHARACTERS:
         return None
-    return Bounds(_bound(least), _bound(greatest))
+    return Bounds(_bound(least), _bound(greatest), column.null_count > 0)
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | None:

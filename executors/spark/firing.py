@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeAlias, assert_never
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import LongType, StructField, StructType
 
 from executors.spark.compile import Statement
@@ -65,13 +66,15 @@ class Buffers(Protocol):
 class Firing:
     """A subplan's statement and how far it reads, buffer by buffer; its own range says what it wrote so far.
 
-    The first firing of a subplan runs whether or not anything changed.
+    The first firing of a subplan runs whether or not anything changed. `consolidate`: it sees no row that
+    was taken back, so that none can raise an error.
     """
 
     writes: int
     statement: Statement
     ranges: Mapping[int, Range]
     first: bool = False
+    consolidate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,10 @@ def fire(session: SparkSession, firing: Firing, buffers: Buffers, schemas: Mappi
     if rows_in == 0 and not firing.first:
         return Outcome(schema.empty_table(), 0, 0)
     for buffer, moment in firing.statement.reads:
-        parts = buffers.parts(buffer, _range(firing.ranges[buffer], moment))
+        parts = buffers.parts(buffer, range_at(firing.ranges[buffer], moment))
         frame = _frame(session, parts, schemas[buffer], buffers.names(buffer))
+        if firing.consolidate:
+            frame = _consolidated(frame)
         frame.createOrReplaceTempView(view_of(buffer, moment))
     return Outcome(collect(session, firing.statement.sql).cast(schema), rows_in, 1)
 
@@ -105,7 +110,8 @@ def collect(session: SparkSession, sql: str) -> pa.Table:
         raise as_error(error) or error from error
 
 
-def _range(range: Range, moment: Moment) -> Range:
+def range_at(range: Range, moment: Moment) -> Range:
+    """The range of offsets whose changes are what is seen at a moment."""
     start, end = range
     match moment:
         case Moment.BEFORE:
@@ -127,6 +133,11 @@ def _frame(
         rows = pa.concat_tables([arrow_schema(schema).empty_table(), *tables])
         frames.append(session.createDataFrame(rows, row_type(schema)))
     return reduce(DataFrame.unionAll, frames)
+
+
+def _consolidated(frame: DataFrame) -> DataFrame:
+    columns = [each for each in frame.columns if each != WEIGHT]
+    return frame.groupBy(*columns).agg(sum_of(WEIGHT).alias(WEIGHT)).where(f"{WEIGHT} <> 0")
 
 
 def _from_files(

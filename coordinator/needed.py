@@ -1,0 +1,89 @@
+"""The batches that a firing needs: not those whose keys lie apart from all that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal as Number
+
+from catalog.batch import Batch, Bound, Bounds
+from catalog.storage import Decimal, Storage
+from coordinator.shelf import Shelf
+from coordinator.work import Work
+from executors.spark.firing import Part, Range, range_at
+from planner.pruning import Limit, Limits, Sources
+from planner.weighted import Moment
+
+
+class Needed:
+    """A shelf as one subplan's firing sees it."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        work: Work,
+        ranges: Mapping[int, Range],
+        limits: Mapping[tuple[int, Moment], tuple[Limits, ...]],
+    ) -> None:
+        self._shelf = shelf
+        self._work = work
+        self._ranges = ranges
+        self._limits = limits
+        self._changed: dict[tuple[int, int], list[Bounds | None]] = {}
+
+    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
+        """The rows of a buffer in a range that some moment with this range needs."""
+        chances = [
+            limits
+            for (number, moment), found in self._limits.items()
+            if number == buffer and range_at(self._ranges[buffer], moment) == range
+            for limits in found
+        ]
+        found = self._shelf.batches(buffer, range)
+        if all(chances):
+            found = [each for each in found if any(self._meets(buffer, each, limits) for limits in chances)]
+        return [self._shelf.part(each, range) for each in found]
+
+    def names(self, buffer: int) -> Mapping[int, str]:
+        """What the plan's columns are called in the buffer's files."""
+        return self._shelf.names(buffer)
+
+    def _meets(self, buffer: int, batch: Batch, limits: Limits) -> bool:
+        return all(self._within(buffer, batch, each) for each in limits)
+
+    def _within(self, buffer: int, batch: Batch, limit: Limit) -> bool:
+        """Whether the batch may hold a row that the limit lets through."""
+        own = batch.bounds.get(self._work.columns(buffer)[limit.column])
+        theirs = list(self._bounds(limit.sources))
+        if own is None or None in theirs:
+            return True
+        storage = self._work.schemas[buffer][limit.column]
+        return any(
+            _overlap(own, each, storage) or (limit.nulls and own.nulls and each.nulls)
+            for each in theirs
+            if each is not None
+        )
+
+    def _bounds(self, sources: Sources) -> Iterable[Bounds | None]:
+        """The bounds of the columns in all that changed; None where they are not known."""
+        for buffer, column in sources:
+            if (buffer, column) not in self._changed:
+                name = self._work.columns(buffer)[column]
+                changed = self._shelf.batches(buffer, self._ranges[buffer])
+                self._changed[buffer, column] = [each.bounds.get(name) for each in changed]
+            yield from self._changed[buffer, column]
+
+
+def _overlap(one: Bounds, other: Bounds, storage: Storage) -> bool:
+    """Whether a value can lie in both; values of other kinds are not compared."""
+    ends = [_comparable(each, storage) for each in (one.least, one.greatest, other.least, other.greatest)]
+    if len({type(each) for each in ends}) != 1:
+        return True
+    least, greatest, from_, to = ends
+    return bool(least <= to and from_ <= greatest)  # type: ignore[operator]
+
+
+def _comparable(bound: Bound, storage: Storage) -> Number | bytes | float | int:
+    """In the order that its column has: text by its bytes, exact numbers by value."""
+    if isinstance(storage, Decimal):
+        return Number(str(bound))
+    return bound.encode() if isinstance(bound, str) else bound

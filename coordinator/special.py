@@ -1,0 +1,56 @@
+"""Statements made for a firing: without what is known to be empty in it, and with its choices made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coordinator.shelf import Shelf
+from coordinator.work import Work
+from executors.spark.compile import Statement, compile_subplan
+from executors.spark.firing import Range
+from planner.pruning import Limits, limits
+from planner.specialise import Facts, is_empty, specialise
+from planner.weighted import Guard, Moment, Subplan
+from sources.warehouse import WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A subplan's statement for a firing, and what of each buffer it needs; None where nothing comes out."""
+
+    statement: Statement | None
+    limits: Mapping[tuple[int, Moment], tuple[Limits, ...]]
+
+
+@dataclass(slots=True)
+class Specials:
+    """Makes them for a query, the same only once."""
+
+    work: Work
+    made: dict[Subplan, Special] = field(default_factory=dict)
+
+    def of(self, subplan: Subplan, ranges: Mapping[int, Range], shelf: Shelf) -> Special:
+        """For a firing over these ranges."""
+        special = specialise(subplan, facts(ranges, shelf))
+        if special not in self.made:
+            empty = is_empty(special.steps[-1].outcome)
+            statement = None if empty else compile_subplan(special, self.work.schemas, self.work.environment)
+            self.made[special] = Special(statement, {} if empty else limits(special))
+        return self.made[special]
+
+
+def facts(ranges: Mapping[int, Range], shelf: Shelf) -> Facts:
+    """What the manifest tells of a firing."""
+    unchanged = (each for each, range in ranges.items() if not shelf.batches(each, range))
+    unwritten = (each for each, (start, _) in ranges.items() if not shelf.batches(each, (0, start)))
+
+    def holds(guard: Guard) -> bool:
+        """That each child has its parent is not known: a session whose triggers were off may differ."""
+        return not guard.level and all(
+            (bounds := batch.bounds.get(WEIGHT)) is not None and float(bounds.least) > 0
+            for buffer in guard.appended
+            for batch in shelf.batches(buffer, ranges[buffer])
+        )
+
+    return Facts(holds, frozenset(unchanged), frozenset(unwritten))
