@@ -7,17 +7,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.schema import Table, TableName, Tables
 from catalog.types import BOOLEAN
-from dialect.scalar import Constant
+from dialect.scalar import Branch, Case, Coalesce, Constant, IsNull, NullIf, Or, Scalar
 from executors.reference import evaluate
 from executors.reference_values import Bag, Row, equality_key
 from planner.columns import refer
 from planner.dependencies import Columns
 from planner.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields
+from planner.nullability import is_never_null
 from planner.properties import properties
 from planner.tree import nodes
 from tests.randomplans import INTEGER, TABLES, call, columns_of, plans, rows
@@ -96,6 +98,31 @@ def scan(table: Table, first: int) -> Scan:
 
 R, S = scan(CONSTRAINED[_R.name], 1), scan(CONSTRAINED[_S.name], 3)
 A, B, C, D = (refer(each) for side in (R, S) for each in fields(side))
+
+
+NULL, ONE = Constant(None, INTEGER), Constant("1", INTEGER)
+
+
+@pytest.mark.parametrize(
+    ("value", "never"),
+    [
+        (A, True),
+        (B, False),
+        (ONE, True),
+        (NULL, False),
+        (Coalesce((B, A), INTEGER), True),
+        (Coalesce((B, NULL), INTEGER), False),
+        (call(177, "+", INTEGER, A, ONE), True),
+        (call(177, "+", INTEGER, A, B), False),
+        (IsNull(B), True),
+        (Or((IsNull(B), call(65, "=", BOOLEAN, A, B))), False),
+        (Case((Branch(IsNull(B), A),), ONE, INTEGER), True),
+        (Case((Branch(IsNull(B), A),), NULL, INTEGER), False),
+        (NullIf(call(65, "=", BOOLEAN, A, ONE), INTEGER), False),
+    ],
+)
+def test_what_is_never_null(value: Scalar, never: bool) -> None:
+    assert is_never_null(value, frozenset({A.column})) is never
 
 
 def test_a_key_of_the_other_side_keeps_the_keys() -> None:
