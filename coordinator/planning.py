@@ -55,9 +55,10 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
 
 def plan_bound(bound: Bound, statistics: Statistics) -> Planned:
     """The plan by which it is worked; the same for the same statistics."""
-    return plan(bound.query, {each.name: each for each in bound.tables}, statistics)
+    tables = {each.name: each for each in bound.tables}
+    return plan(bound.query, tables, statistics, environment=bound.environment)
 
 
 def digest_of(planned: Planned) -> str:
     """Fingerprint of what is kept and how: of another one nothing can be used."""
-    return hashlib.sha256(repr(planned.delta).encode()).hexdigest()
+    return hashlib.sha256(repr((planned.delta, planned.values)).encode()).hexdigest()

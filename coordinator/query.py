@@ -29,7 +29,9 @@ from catalog.running import (
     tables_of,
 )
 from catalog.signatures import Signatures
+from catalog.storage import FREE_NUMERIC, Storage
 from catalog.store import hold_epoch, name_batches
+from catalog.types import NO_TYPMOD, NUMERIC
 from coordinator.engine import Engine
 from coordinator.firing import Fired, Round
 from coordinator.planning import Bound, bind_view, digest_of, plan_bound
@@ -38,9 +40,11 @@ from coordinator.shelf import Shelf
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.verifying import Difference, differing_rows
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
+from dialect.postgres_scalar import write
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from executors.spark.types import arrow_schema
+from planner.logical import Field
 from planner.plan import Planned
 from planner.weighted import NodeBuffer, TableBuffer
 from sources.place import Place
@@ -93,7 +97,7 @@ class StandingQuery:
             engine,
             query,
             work,
-            _answer_table(connection, query, work),
+            _answer_table(connection, query, work, planned),
             offsets_from(offsets(connection, query.id)),
             tables,
         )
@@ -234,14 +238,23 @@ def _work(query: Running, bound: Bound, planned: Planned) -> Work:
     )
 
 
-def _answer_table(connection: Connection, query: Running, work: Work) -> Answer:
+def _answer_table(connection: Connection, query: Running, work: Work, planned: Planned) -> Answer:
     buffer = next(each for each in work.plan.buffers if each.number == work.plan.answer)
     assert isinstance(buffer, NodeBuffer)
     stored = tuple(
         StoredColumn(name_of(each.column), _type_name(connection, each.type.oid, each.type.typmod))
         for each in buffer.fields
     )
-    return Answer(query.result, stored, tuple(each.name for each in stored))
+    schema = work.schemas[buffer.number]
+    names = {each.column: _read(each, schema[each.column]) for each in buffer.fields}
+    return Answer(query.result, stored, tuple(write(each, names) for each in planned.values))
+
+
+def _read(field: Field, storage: Storage) -> str:
+    """A stored column as PostgreSQL knows it: a number of any scale has no more digits than it needs."""
+    name = name_of(field.column)
+    free = field.type.oid == NUMERIC and field.type.typmod == NO_TYPMOD and storage == FREE_NUMERIC
+    return f"pg_catalog.trim_scale({name})" if free else name
 
 
 def _type_name(connection: Connection, oid: int, typmod: int) -> str:

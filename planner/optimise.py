@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from catalog.schema import Tables
 from planner.check import check_unnested
@@ -31,12 +31,10 @@ from planner.tree import transform
 Rule: TypeAlias = Callable[[Plan], Plan]
 Observer: TypeAlias = Callable[[str, Plan], None]
 
-_PASSES: Final = 50
-
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rules that are applied one after the other, over and over until none changes the plan, or once."""
+    """Rules that are applied one after the other, once or until a plan comes up that was there before."""
 
     name: str
     rules: tuple[tuple[str, Rule], ...]
@@ -95,8 +93,9 @@ def optimise(
 
 
 def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
-    for _ in range(_PASSES):
-        before = query
+    seen: set[Plan] = set()
+    while query.plan not in seen:
+        seen.add(query.plan)
         for name, rule in stage.rules:
             if name in rules_off:
                 continue
@@ -105,9 +104,9 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
                 query = replace(query, plan=plan)
                 check_unnested(query)
                 observer(name, plan)
-        if query == before or stage.once:
-            return query
-    raise AssertionError(f"the rules of stage {stage.name} do not come to an end")
+        if stage.once:
+            break
+    return query
 
 
 def _apply(rule: Rule, plan: Plan) -> Plan:

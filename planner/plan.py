@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from catalog.schema import Tables
 from dialect.bound import Query
 from dialect.depth import limited_depth
+from dialect.scalar import Scalar
+from dialect.spark import DEFAULT, Environment
 from planner.delta_method import METHODS, Method
+from planner.finish import finish
 from planner.incremental import derive
 from planner.logical import LogicalQuery
 from planner.optimise import optimise
@@ -19,12 +22,13 @@ from planner.weighted import DeltaPlan
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A query after each phase."""
+    """A query after each phase; `values` are the answer's columns over what the delta plan gives."""
 
     translated: LogicalQuery
     unnested: LogicalQuery
     optimised: LogicalQuery
     delta: DeltaPlan
+    values: tuple[Scalar, ...]
 
 
 def plan(
@@ -33,10 +37,13 @@ def plan(
     statistics: Statistics,
     rules_off: frozenset[str] = frozenset(),
     methods: tuple[Method, ...] = METHODS,
+    environment: Environment = DEFAULT,
 ) -> Planned:
     """The plan of a query; the same for the same arguments. What cannot be maintained is refused by name."""
     with limited_depth():
         translated = translate(query, tables)
         unnested = unnest(translated)
         optimised = optimise(unnested, tables, statistics, rules_off)
-        return Planned(translated, unnested, optimised, derive(optimised, methods, tables))
+        finished = finish(optimised, environment)
+        delta = derive(finished.query, methods, tables)
+        return Planned(translated, unnested, optimised, delta, finished.values)
