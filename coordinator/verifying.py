@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 import pyarrow as pa
-from psycopg import Connection, errors
+from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from catalog.running import Running
@@ -16,23 +16,22 @@ from sources.login import connect
 from sources.position import Position
 
 _DIFFERENCES: Final = """
-    SELECT 'superfluous', d::text, count(*) FROM (
-        SELECT * FROM {answer} EXCEPT ALL SELECT * FROM pg_temp.gavial_expected) AS d GROUP BY 2
+    SELECT 'superfluous', (d.*)::text, count(*) FROM (
+        SELECT {columns} FROM {answer} EXCEPT ALL SELECT {columns} FROM pg_temp.gavial_expected) AS d
+    GROUP BY 2
     UNION ALL
-    SELECT 'missing', d::text, count(*) FROM (
-        SELECT * FROM pg_temp.gavial_expected EXCEPT ALL SELECT * FROM {answer}) AS d GROUP BY 2
+    SELECT 'missing', (d.*)::text, count(*) FROM (
+        SELECT {columns} FROM pg_temp.gavial_expected EXCEPT ALL SELECT {columns} FROM {answer}) AS d
+    GROUP BY 2
 """
 
 _OUT: Final = SQL("COPY (SELECT * FROM {view}) TO STDOUT (FORMAT binary)")
 
-# For columns of types without equality, such as json.
-_DIFFERENCES_AS_TEXT: Final = """
-    SELECT CASE WHEN sum(n) > 0 THEN 'superfluous' ELSE 'missing' END, r, abs(sum(n))::int8 FROM (
-        SELECT a::text AS r, 1 AS n FROM {answer} AS a
-        UNION ALL SELECT e::text, -1 FROM pg_temp.gavial_expected AS e) AS d
-    GROUP BY r HAVING sum(n) <> 0
+_COLUMNS: Final = """
+    SELECT attname::text, coalesce(t.typelem, 0) = 'json'::regtype OR a.atttypid = 'json'::regtype
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
-
 
 Difference: TypeAlias = tuple[str, str, int]
 """On which side there is more of a row, the row as text, how many more."""
@@ -56,11 +55,9 @@ def differing_rows(
     with _undone(connection):
         apply_changes(connection, answer, changes)
         _load_expected(connection, address, query, name, position)
-        try:
-            with connection.transaction():
-                found = _rows(connection, SQL(_DIFFERENCES).format(answer=name))
-        except errors.UndefinedFunction:
-            found = _rows(connection, SQL(_DIFFERENCES_AS_TEXT).format(answer=name))
+        columns = _columns(connection, answer.relation)
+        question = SQL(_DIFFERENCES).format(answer=name, columns=columns)
+        found.extend(connection.execute(question))
     return found
 
 
@@ -88,8 +85,12 @@ def _load_expected(
                 into.write(data)
 
 
-def _rows(connection: Connection, question: Composed) -> list[Difference]:
-    return [(side, text, count) for side, text, count in connection.execute(question)]
+def _columns(connection: Connection, relation: int) -> Composed:
+    """The answer's columns as they can be compared: json has no equality of its own."""
+    return SQL(", ").join(
+        SQL("{}::text").format(Identifier(name)) if is_json else Identifier(name)
+        for name, is_json in connection.execute(_COLUMNS, (relation,))
+    )
 
 
 @contextmanager

@@ -89,19 +89,19 @@ def differences(connection: psycopg.Connection, *names: str) -> list[tuple[str, 
 def check(connection: psycopg.Connection, *names: str) -> None:
     """The answers, brought up to date, are PostgreSQL's: by VERIFY, and row by row."""
     refresh(connection, *names)
-    assert differences(connection, *names) == []
+    found = differences(connection, *names)
+    assert not found, found
     for name in names:
-        assert is_exact(connection, name), name
+        assert not (rows := unlike(connection, name)), (name, rows)
 
 
-def is_exact(connection: psycopg.Connection, name: str) -> bool:
-    """Whether an answer holds what its SELECT gives now, by the text of the rows."""
+def unlike(connection: psycopg.Connection, name: str) -> list[tuple[str, str]]:
+    """Where an answer differs from what its SELECT gives now, by the text of the rows."""
     view = one(connection, "SELECT view::text FROM gavial.queries WHERE result = to_regclass(%s)", name)
-    sides = f"(SELECT v::text FROM {view} v)", f"(SELECT q::text FROM {name} q)"
-    return all(
-        one(connection, f"SELECT count(*) FROM ({left} EXCEPT ALL {right}) d") == 0
-        for left, right in (sides, sides[::-1])
-    )
+    sides = f"(SELECT (v.*)::text FROM {view} v)", f"(SELECT (q.*)::text FROM {name} q)"
+    question = f"SELECT 'missing', * FROM ({sides[0]} EXCEPT ALL {sides[1]}) d (r) UNION ALL "
+    question += f"SELECT 'superfluous', * FROM ({sides[1]} EXCEPT ALL {sides[0]}) d (r)"
+    return connection.execute(question.encode()).fetchall()
 
 
 def wait_until_answered(connection: psycopg.Connection, names: Iterable[str]) -> None:
