@@ -112,15 +112,18 @@ def test_bounds(warehouse: Warehouse) -> None:
         a5=pa.array([moment, None, None], pa.timestamp("us", "UTC")),
         a6=pa.array([True, False, None]),
         a7=pa.array([0.5, -1.0, None]),
+        a8=pa.array([1, 2, 2]),
     )
     assert batch.bounds == {
         "a1": Bounds(-1, 3),
         "a2": Bounds("-2.00", "1.50"),
-        "a3": Bounds("a", "é"),
+        "a3": Bounds("a", "é", nulls=False),
         "a4": Bounds(2, 2),
         "a5": Bounds(1_000_000, 1_000_000),
         "a6": Bounds(False, True),
         "a7": Bounds(-1.0, 0.5),
+        "a8": Bounds(1, 2, nulls=False),
+        "weight": Bounds(1, 1, nulls=False),
     }
 
 
@@ -134,5 +137,5 @@ def test_bounds_that_are_not_known(warehouse: Warehouse) -> None:
         a5=pa.array([b"x", b"y"]),
         a6=pa.array([[1], [2]]),
     )
-    assert batch.bounds == {}
+    assert batch.bounds.keys() == {"weight"}
     assert warehouse.read(sealed(warehouse, a1=pa.array([], pa.int32()))).num_rows == 0
