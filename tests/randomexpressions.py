@@ -55,7 +55,7 @@ OPERATIONS: Final = {
     ),
     "number": (
         *("{number} + {number}", "{number} - {number}", "{number} * {int}", "{number} / nullif({number}, 0)"),
-        *("round({number}, 1)", "trunc({number})", "{int}::numeric(12,3)", "{int} / 3.0", "abs({number})"),
+        *("round({number}, 1)", "trunc({number})", "{int}::numeric(30,3)", "{int} / 3.0", "abs({number})"),
         *(
             "floor({number})",
             "ceil({number})",
@@ -139,11 +139,15 @@ _TOKEN: Final = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Atom:
-    """What an expression is made of: a column or, where there are groups, a key or an aggregate."""
+    """What an expression is made of: a column or, where there are groups, a key or an aggregate.
+
+    `key` is the table whose key the column is or repeats.
+    """
 
     sql: str
     family: str
     is_column: bool = True
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -181,13 +185,17 @@ class RandomExpressions:
         return f"({self.filled(self.random.choice(templates), family, scope, depth - 1)})"
 
     def filled(self, template: str, family: str, scope: Scope, depth: int) -> str:
-        """The template with expressions in its places, those of {same} of the family given."""
+        """The template with expressions in its places: {same} of the family given, {again} the one before."""
+        before = ""
 
         def fill(token: re.Match[str]) -> str:
+            nonlocal before
             name = token[1]
             if name == "pattern":
                 return literal(self.random.choice(PATTERNS))
-            return self.of(family if name == "same" else name, scope, depth)
+            if name != "again":
+                before = self.of(family if name == "same" else name, scope, depth)
+            return before
 
         return _TOKEN.sub(fill, template)
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from tests.randomexpressions import FAMILIES, Atom, RandomExpressions, Scope
-from tests.randomtables import RandomTables
+from tests.randomtables import RandomTable, RandomTables
 
 AGGREGATES: Final = {
     "int": (
@@ -33,7 +33,7 @@ AGGREGATES: Final = {
         "max({number})",
     ),
     "float": ("sum({float})", "max({float})"),
-    "text": ("min({text})", "max({text})", "string_agg({text}, '-' ORDER BY {text}, {int})"),
+    "text": ("min({text})", "max({text})", "string_agg({text}, '-' ORDER BY {again})"),
     "flag": ("bool_and({flag})", "bool_or({flag})", "every({flag})"),
     "day": ("min({day})", "max({day})"),
     "at": ("max({at})",),
@@ -148,12 +148,9 @@ class RandomQueries:
     def _join_condition(self, kind: str, left: Relation, right: Relation, depth: int) -> str | None:
         if kind == "CROSS JOIN":
             return None
-        pairs = [
-            f"{one.sql} = {other.sql}"
-            for one in left.atoms
-            for other in right.atoms
-            if one.family == other.family
-        ]
+        both = [(one, other) for one in left.atoms for other in right.atoms if one.family == other.family]
+        keys = [(one, other) for one, other in both if one.key is not None and one.key == other.key]
+        pairs = [f"{one.sql} = {other.sql}" for one, other in (keys if self._chance(0.6) and keys else both)]
         if kind == "FULL JOIN" or (pairs and self._chance(0.7)):
             equal = self.random.sample(pairs, min(len(pairs), self.random.choice((1, 1, 2))))
             if kind != "FULL JOIN" and self._chance(0.25):
@@ -169,8 +166,7 @@ class RandomQueries:
             name, families = self.random.choice(self.commons)
             return Relation(f"{name} AS {alias}", _atoms(alias, families))
         table = self.random.choice(self.tables.tables)
-        atoms = tuple(Atom(f"{alias}.{each.name}", FAMILIES[each.kind.name]) for each in table.columns)
-        return Relation(f"{table.qualified} AS {alias}", atoms)
+        return Relation(f"{table.qualified} AS {alias}", _columns(alias, table))
 
     def _derived(self, outer: Scope | None, depth: int, lateral: str = "") -> Relation:
         families = self._families()
@@ -196,7 +192,7 @@ class RandomQueries:
         if keyed and self._chance(0.3):
             table = self.random.choice(keyed)
             alias = f"a{next(self.names)}"
-            atoms = tuple(Atom(f"{alias}.{each.name}", FAMILIES[each.kind.name]) for each in table.columns)
+            atoms = _columns(alias, table)
             found = self.expressions.of(family, Scope(atoms, scope), 0)
             key = self.expressions.of("int", scope, 0)
             return f"(SELECT {found} FROM {table.qualified} AS {alias} WHERE {atoms[0].sql} = {key})"
@@ -205,6 +201,17 @@ class RandomQueries:
         where = f" WHERE {self.expressions.of('flag', inside, depth)}" if self._chance(0.7) else ""
         aggregate = self._aggregate(family, inside if self._chance(0.1) else Scope(inside.atoms), 0)
         return f"(SELECT {aggregate.sql} FROM {relation.sql}{where})"
+
+
+def _columns(alias: str, table: RandomTable) -> tuple[Atom, ...]:
+    keys = [
+        table.name if place == 0 and table.key == 1 else each.parent
+        for place, each in enumerate(table.columns)
+    ]
+    return tuple(
+        Atom(f"{alias}.{each.name}", FAMILIES[each.kind.name], key=key)
+        for each, key in zip(table.columns, keys, strict=True)
+    )
 
 
 def _atoms(alias: str, families: Sequence[str]) -> tuple[Atom, ...]:

@@ -46,6 +46,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "span": Kind(types.INTERVAL, "interval", ("1 mon", "30 days", "24:00:00", "-1 days")),
 }
+KEY: Final = Kind(types.INT4, "integer", ("-1", *map(str, range(9))))
 
 
 @dataclass(frozen=True)
@@ -113,16 +114,19 @@ class RandomTables:
         self._repair()
 
     def change(self, random: Random) -> Mapping[TableName, list[tuple[Row, int]]]:
-        """Insert, delete and update rows; the changes, in which a row may come and go."""
+        """Insert, delete and update rows, or only insert; the changes, in which a row may come and go."""
+        actions = random.choice((("insert",), ("insert", "insert", "delete", "update")))
         before = {table.name: Counter(table.rows) for table in self.tables}
         for table in self.tables:
             for _ in range(random.choice((0, 1, 1, 3))):
-                self._change_row(random, table)
-            if random.random() < 0.05:
+                self._change_row(random, table, random.choice(actions))
+            if len(actions) > 1 and random.random() < 0.05:
                 table.rows.clear()
         self._repair()
         return {
-            TableName(SCHEMA, table.name): list(_difference(random, table, before[table.name]))
+            TableName(SCHEMA, table.name): list(
+                _difference(random, table, before[table.name], len(actions) > 1)
+            )
             for table in self.tables
         }
 
@@ -139,8 +143,7 @@ class RandomTables:
         """The rows of each table."""
         return {TableName(SCHEMA, table.name): table.bag for table in self.tables}
 
-    def _change_row(self, random: Random, table: RandomTable) -> None:
-        action = random.choice(("insert", "delete", "update"))
+    def _change_row(self, random: Random, table: RandomTable, action: str) -> None:
         if action != "insert" and table.rows:
             table.rows.pop(random.randrange(len(table.rows)))
         if action != "delete":
@@ -154,7 +157,8 @@ class RandomTables:
             return None
         parents = [table for table in self.tables if table.name == column.parent and table.rows]
         if parents:
-            return random.choice(parents[0].rows)[0]
+            rows = parents[0].rows
+            return random.choice((random.choice(rows), rows[-1]))[0]  # the newest as often as all others
         return random.choice(column.kind.values)
 
     def _repair(self) -> None:
@@ -181,11 +185,11 @@ def random_tables(random: Random) -> RandomTables:
     tables: list[RandomTable] = []
     for number in range(random.randint(3, 4)):
         parents = [each for each in tables if each.key == 1]
-        key = random.choice((0, 1, 1, 2))
+        key = random.choice((0, 1, 1, 1, 2))
         columns = [_key_column(random, number, place) for place in range(key)]
         columns += (
             [_parent_column(random, number, random.choice(parents))]
-            if parents and random.random() < 0.6
+            if parents and random.random() < 0.8
             else []
         )
         kinds = random.choices(tuple(KINDS.values()), k=random.randint(2, 4))
@@ -197,7 +201,7 @@ def random_tables(random: Random) -> RandomTables:
 
 
 def _key_column(random: Random, number: int, place: int) -> RandomColumn:
-    kind = KINDS["int"] if place == 0 else random.choice((KINDS["int"], KINDS["text"], KINDS["day"]))
+    kind = KEY if place == 0 else random.choice((KINDS["int"], KINDS["text"], KINDS["day"]))
     return RandomColumn(f"k{number}{place}", kind, False)
 
 
@@ -205,14 +209,16 @@ def _parent_column(random: Random, number: int, parent: RandomTable) -> RandomCo
     return RandomColumn(f"f{number}", parent.columns[0].kind, random.random() < 0.5, parent.name)
 
 
-def _difference(random: Random, table: RandomTable, before: Counter[Texts]) -> Iterator[tuple[Row, int]]:
+def _difference(
+    random: Random, table: RandomTable, before: Counter[Texts], updates: bool
+) -> Iterator[tuple[Row, int]]:
     after = Counter(table.rows)
     for row in (before - after).elements():
         yield table.values(row), -1
     for row in (after - before).elements():
         yield table.values(row), 1
     for row in before & after:
-        if random.random() < 0.1:  # an update that changes nothing
+        if updates and random.random() < 0.1:  # an update that changes nothing
             yield table.values(row), -1
             yield table.values(row), 1
 

@@ -14,7 +14,7 @@ from tests.servers import Server
 
 pytestmark = pytest.mark.service
 
-SEEDS = 26
+SEEDS = 30
 QUERIES = 20
 FIRST = 0 if os.environ.get("CI") else SystemRandom().randrange(1_000_000)
 ALLOWED_REFUSALS = 0.1
@@ -41,8 +41,10 @@ def test_random_queries(server: Server) -> None:
     assert judge.differences == []
     refused = sum(count for what, count in counts.items() if what.startswith("refused"))
     assert refused < ALLOWED_REFUSALS * SEEDS * QUERIES
-    assert counts["answered"] + counts["answered by no rows"] > 0.8 * SEEDS * QUERIES
-    assert counts["answered"] > 0.4 * SEEDS * QUERIES
+    assert counts["answered"] + counts["answered by no rows"] > 0.75 * SEEDS * QUERIES
+    assert counts["answered"] > 0.35 * SEEDS * QUERIES
+    failing = sum(count for what, count in counts.items() if what.startswith("fails only here"))
+    assert failing < 0.01 * counts["compared"]
     assert not [what for what in counts if what.startswith("not defined")]
 
 
