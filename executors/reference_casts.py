@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -123,9 +123,24 @@ def _fit_numeric(value: Decimal, typmod: int) -> Decimal:
     return cut
 
 
+def _to_digits(at: datetime, digits: int) -> datetime:
+    """The moment with so many digits of a second; halves go away from the beginning of the year 2000."""
+    unit = 10 ** (6 - digits)
+    since = (at - datetime(2000, 1, 1, tzinfo=at.tzinfo)) // timedelta(microseconds=1)
+    magnitude = (abs(since) + unit // 2) // unit * unit
+    return at + timedelta(microseconds=(magnitude if since >= 0 else -magnitude) - since)
+
+
+def _time_to_digits(at: time, digits: int) -> time:
+    return _to_digits(datetime.combine(date(2000, 1, 1), at), digits).time()
+
+
 LENGTHS: Final[Mapping[int, tuple[str, Callable[[Any, int], Value]]]] = {
     1703: ("numeric", _fit_numeric),
     668: ("bpchar", lambda value, typmod: value[: typmod - 4].rstrip(" ")),
     669: ("varchar", lambda value, typmod: value[: typmod - 4]),
+    1961: ("timestamp", _to_digits),
+    1967: ("timestamptz", _to_digits),
+    1968: ("time", _time_to_digits),
 }
 """What applies a modifier, by pg_proc's oid."""

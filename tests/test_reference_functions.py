@@ -16,7 +16,7 @@ from catalog.errors import Error
 from catalog.types import SqlType
 from executors.reference_aggregate_functions import AGGREGATES
 from executors.reference_casts import LENGTHS
-from executors.reference_functions import FUNCTIONS, LENIENT, call
+from executors.reference_functions import FUNCTIONS, LENIENT, call, shortened
 from executors.reference_input import read
 from executors.reference_output import write
 from tests.servers import Server
@@ -234,6 +234,48 @@ def test_names(connection: psycopg.Connection[Any]) -> None:
     assert {
         oid: name for oid, name in named.items() if found.get(oid) != name and (oid, name) not in operators
     } == {}
+
+
+MODIFIED: Final = (
+    (
+        types.NUMERIC,
+        "numeric(5,2)",
+        (5 << 16 | 2) + 4,
+        ("1.005", "-1.005", "999.994", "999.995", "0", "12345", "0.004"),
+    ),
+    (types.NUMERIC, "numeric(3)", (3 << 16) + 4, ("1.5", "-2.5", "999.4", "999.5")),
+    (types.BPCHAR, "character(2)", 6, ("", "a", "abc")),
+    (types.VARCHAR, "varchar(2)", 6, ("", "a", "abc", "äöß")),
+    (
+        types.TIMESTAMP,
+        "timestamp(0)",
+        0,
+        ("2020-01-01 00:00:00.5", "1999-01-01 00:00:00.5", "2020-12-31 23:59:59.6"),
+    ),
+    (types.TIMESTAMP, "timestamp(3)", 3, ("2020-01-01 00:00:00.1235", "1999-12-31 23:59:59.9995")),
+    (types.TIMESTAMPTZ, "timestamptz(1)", 1, ("2020-01-01 00:00:00.25+00", "2020-01-01 00:00:00.349999+00")),
+    (types.TIME, "time(2)", 2, ("12:30:00.125", "12:30:00.124999")),
+)
+
+
+def test_modifiers(connection: psycopg.Connection[Any]) -> None:
+    """A cast to a type with a modifier."""
+    casts = connection.execute(
+        "SELECT castsource::int8, castfunc::int8 FROM pg_cast WHERE castsource = casttarget"
+    )
+    functions: dict[int, int] = dict(casts.fetchall())
+    differences: list[str] = []
+    for oid, name, typmod, texts in MODIFIED:
+        expressions = [f"{literal(oid, text)}::{name}" for text in texts]
+        for text, expression, theirs in zip(texts, expressions, tried(connection, expressions), strict=True):
+            type = SqlType(oid, typmod)
+            try:
+                mine = "=" + write(shortened(read(text, type), functions[oid], type), type)
+            except Error as error:
+                mine = "!" + error.sqlstate
+            if theirs != mine:
+                differences.append(f"{expression}: {theirs} {mine}")
+    assert differences == []
 
 
 def groups_of(oid: int) -> list[list[str | None]]:
