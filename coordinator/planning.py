@@ -21,14 +21,6 @@ from planner.statistics import Statistics
 _QUESTION = "SELECT gavial.question(%s, '{}')"
 
 
-# Under these collations of a whole database text has the order of its bytes.
-_BINARY = """
-    SELECT encoding = pg_char_to_encoding('UTF8') AND datlocprovider <> 'i'
-        AND datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
-    FROM pg_database WHERE datname = current_database()
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A query with every name settled, its tables, and what its expressions leave to the database."""
@@ -48,8 +40,7 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
     tables = {each.name: each for each in map(table_from, asked["tables"])}
     own = views[asked["view"]]
     query = bind(own.text, tables, known, own.columns, {each.name: each for each in views.values()})
-    binary = connection.execute(_BINARY).fetchone()
-    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if binary and binary[0] else set())
+    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if asked["binary"] else frozenset())
     return Bound(query, tuple(tables.values()), Environment(known.types, collations))
 
 

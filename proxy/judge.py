@@ -13,11 +13,21 @@ from catalog.description import table_from, view_from, with_types
 from catalog.errors import NotMaintainable
 from catalog.schema import Tables, View, Views
 from catalog.signatures import Signatures
+from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.bind import bind
 from dialect.bound import Query
 from dialect.bound_text import BoundText
 from dialect.expectations import check_expectations
 from dialect.places import Places, place_of
+from dialect.postgres_scalar import write
+from dialect.spark import Environment
+from executors.spark.compile import compile_subplan, schemas_of
+from executors.spark.relation import name_of
+from planner.columns import references
+from planner.delta_text import delta_text
+from planner.plan import Planned, plan
+from planner.statistics import Statistics
+from planner.text import text
 
 Options: TypeAlias = Mapping[str, Any]
 
@@ -32,15 +42,16 @@ class Question:
     views: Views
     tables: Tables
     types: list[list[Any]]
+    binary: bool
     places: Places
     options: Options
     explain: bool
 
 
-def read_question(text: str) -> Question | None:
+def read_question(words: str) -> Question | None:
     """The question that `gavial.await_verdict` asks, in base64; None for what only looks like one."""
     try:
-        asked = json.loads(base64.b64decode(text))
+        asked = json.loads(base64.b64decode(words))
         views = {each["oid"]: view_from(each) for each in asked["views"]}
         tables = map(table_from, asked["tables"])
         return Question(
@@ -50,6 +61,7 @@ def read_question(text: str) -> Question | None:
             {each.name: each for each in views.values()},
             {each.name: each for each in tables},
             asked["types"],
+            asked["binary"],
             asked["places"],
             asked["options"],
             asked["explain"],
@@ -62,16 +74,37 @@ def judge(question: Question, signatures: Signatures) -> str:
     """How the query is understood, if that was asked; raises the error that the client is to get."""
     known = with_types(signatures, question.types)
     try:
-        query = check(question, known)
+        query, planned = check(question, known)
     except NotMaintainable as error:
         error.position = place_of(error.piece, question.places)
         raise
     if expected := question.options.get("EXPECT"):
         check_expectations(expected, question.tables, question.places["option"]["EXPECT"])
-    return indent(BoundText(known).query(query), "    ") if question.explain else ""
+    return explained(query, planned, known) if question.explain else ""
 
 
-def check(question: Question, signatures: Signatures) -> Query:
-    """What a query must satisfy to be kept, one condition after the other."""
+def check(question: Question, signatures: Signatures) -> tuple[Query, Planned]:
+    """What a query must satisfy to be kept: it is bound, planned, and written for Spark."""
     view = question.view
-    return bind(view.text, question.tables, signatures, view.columns, question.views)
+    query = bind(view.text, question.tables, signatures, view.columns, question.views)
+    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if question.binary else frozenset())
+    environment = Environment(signatures.types, collations)
+    planned = plan(query, question.tables, Statistics(), environment=environment)
+    schemas = schemas_of(planned.delta, environment)
+    for subplan in planned.delta.subplans:
+        compile_subplan(subplan, schemas, environment)
+    for value in planned.values:
+        write(value, {column: name_of(column) for column in references(value)})
+    return query, planned
+
+
+def explained(query: Query, planned: Planned, signatures: Signatures) -> str:
+    """The query after each phase."""
+    phases = (
+        ("", BoundText(signatures).query(query)),
+        ("  Logical plan:\n", text(planned.translated)),
+        ("  Unnested plan:\n", text(planned.unnested)),
+        ("  Optimised plan:\n", text(planned.optimised)),
+        ("  Delta plan:\n", delta_text(planned.delta)),
+    )
+    return "\n".join(title + indent(phase.rstrip("\n"), "    ") for title, phase in phases)

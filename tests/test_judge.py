@@ -22,7 +22,7 @@ def question(text: str, expected: str | None = None, *, explain: bool = False) -
     tables = {name: SNAPSHOT.tables[name] for name in (TableName("bound", "things"),)}
     places = places_in(text, Query(text, 10).position) | {"option": {"EXPECT": 3}}
     options = {} if expected is None else {"EXPECT": expected}
-    return Question(2, "150000", view, {NAME: view}, tables, [], places, options, explain)
+    return Question(2, "150000", view, {NAME: view}, tables, [], True, places, options, explain)
 
 
 def refusal(asked: Question) -> tuple[str, str, int | None]:

@@ -53,6 +53,9 @@ AS $body$
         'tables', (SELECT coalesce(jsonb_agg(gavial.relation(i.relation)), '[]')
                    FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
         'types', gavial.types_of($1),
+        -- Whether text under the database's own collation has the order of its bytes.
+        'binary', (SELECT d.datlocprovider <> 'i' AND d.datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
+                   FROM pg_database d WHERE d.datname = current_database()),
         'places', coalesce(request -> 'places', '{}'),
         'options', coalesce(request -> 'options', '{}'),
         'explain', coalesce((request ->> 'explain')::boolean, false))
