@@ -143,7 +143,8 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
         return Plain.TEXT
     if signature is not None and signature.element and signature.category == "A":
         return ListOf(storage_of(SqlType(signature.element, type.typmod)))
-    raise FeatureNotSupported(f"values of type {signature.name if signature else type.oid} cannot be stored")
+    named = f"type {signature.name}" if signature else "a composite type"
+    raise FeatureNotSupported(f"cannot maintain a query with values of {named}")
 
 
 def _numeric(typmod: int) -> Decimal:

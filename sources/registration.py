@@ -23,7 +23,9 @@ _CAPTURED: Final = """
     UPDATE gavial.sources SET state = 'captured', detail = NULL, buffer = %(buffer)s, captured_from = lsn
     FROM here WHERE relation = %(relation)s::oid
 """
-_LOCK: Final = "SELECT FROM gavial.sources WHERE relation = %s::oid FOR UPDATE SKIP LOCKED"
+_LOCK: Final = (
+    "SELECT FROM gavial.sources WHERE relation = %s::oid AND state = 'copying' FOR UPDATE SKIP LOCKED"
+)
 _SCHEMA: Final = """
     WITH latest AS (
         SELECT version, columns FROM gavial.schemas
