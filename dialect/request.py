@@ -42,7 +42,8 @@ def call_for(statement: Statement) -> str:
     """What PostgreSQL runs in the place of a statement of ours."""
     match statement:
         case CreateStandingQuery():
-            return perform("CREATE STANDING QUERY", create_request(statement))
+            procedure = "perform_and_wait" if statement.with_data else "perform"
+            return call(procedure, "CREATE STANDING QUERY", create_request(statement))
         case AlterStandingQuery(name=name, change=change, if_exists=if_exists):
             request = {"kind": "alter", "if_exists": if_exists, "change": change_request(change)}
             return perform("ALTER STANDING QUERY", request | named(name))
@@ -50,7 +51,7 @@ def call_for(statement: Statement) -> str:
             shared = {"kind": "drop", "if_exists": if_exists, "cascade": cascade}
             return perform("DROP STANDING QUERY", *(shared | named(name) for name in names))
         case RefreshStandingQuery(names=names):
-            return perform("REFRESH STANDING QUERY", *({"kind": "run"} | named(name) for name in names))
+            return call("refresh", "REFRESH STANDING QUERY", *(named(name) for name in names))
         case VerifyStandingQuery(name=name):
             return perform("VERIFY STANDING QUERY", {"kind": "run"} | named(name))
         case ShowVersion():
@@ -83,7 +84,12 @@ def refusal(error: Error) -> str:
 
 def perform(tag: str, *requests: Request) -> str:
     """A call of the procedure that runs requests one after the other."""
-    return f"CALL gavial.perform({as_json(list(requests))}, {literal(tag)})"
+    return call("perform", tag, *requests)
+
+
+def call(procedure: str, tag: str, *requests: Request) -> str:
+    """A call of one of the procedures that run requests."""
+    return f"CALL gavial.{procedure}({as_json(list(requests))}, {literal(tag)})"
 
 
 def create_request(create: CreateStandingQuery) -> Request:

@@ -163,6 +163,7 @@ class Door:
             control=self._control,
             tls=self._tls(),
             allow_trust=self._settings.allow_trust,
+            proxy_only=self._settings.proxy_only,
             peer=peer,
             refusal=refusal,
         )

@@ -68,6 +68,7 @@ class Login:
         control: Control,
         tls: ssl.SSLContext | None,
         allow_trust: bool,
+        proxy_only: bool,
         peer: Peer,
         refusal: Error | None = None,
     ) -> None:
@@ -76,6 +77,7 @@ class Login:
         self._control = control
         self._tls = tls
         self._allow_trust = allow_trust
+        self._proxy_only = proxy_only
         self._peer = peer
         self._refusal = refusal
 
@@ -88,7 +90,7 @@ class Login:
         if self._refusal is not None:
             raise self._refusal
         nonce = None if startup.replicating else secrets.token_hex(8)
-        packet = upstream_packet(startup, nonce)
+        packet = upstream_packet(startup, nonce, waits=not self._proxy_only)
         if len(packet) > LONGEST_PACKET:
             nonce, packet = None, upstream_packet(startup, None)
         server, upstream_tls, first = await self._reach_server(packet)

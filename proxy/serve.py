@@ -66,7 +66,12 @@ def serve(service: Service) -> None:
             keeper = Keeper(embedded)
             stack.callback(keeper.stop)
             upstream = _embedded_upstream(embedded, service.data)
-        settings = replace(service.settings, upstream=upstream, limits=_affordable(service.settings.limits))
+        settings = replace(
+            service.settings,
+            upstream=upstream,
+            limits=_affordable(service.settings.limits),
+            proxy_only=service.proxy_only,
+        )
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
         companion = None

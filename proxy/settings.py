@@ -53,6 +53,7 @@ class Settings:
     allow_trust: bool = False
     proxy_protocol: bool = False
     log_level: str = "warning"
+    proxy_only: bool = False
 
     def to_json(self) -> str:
         """One line of JSON."""

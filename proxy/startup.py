@@ -18,6 +18,9 @@ NONCE: Final = "gavial.nonce"
 
 _FALSE: Final = frozenset(("false", "fals", "fal", "fa", "f", "off", "of", "no", "n", "0"))
 
+NO_PATIENCE: Final = ("gavial.patience", "0")
+"""A parameter by which statements that wait for a coordinator wait for none to start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Startup:
@@ -78,9 +81,13 @@ def _pairs(body: bytes) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     return tuple(parameters), tuple(options)
 
 
-def upstream_packet(startup: Startup, nonce: str | None) -> bytes:
-    """The packet for the server: no version or option we could not follow, and the session's nonce."""
-    parameters = startup.parameters if nonce is None else (*startup.parameters, (NONCE, nonce))
+def upstream_packet(startup: Startup, nonce: str | None, *, waits: bool = True) -> bytes:
+    """The packet for the server: no version or option we could not follow, and the session's nonce.
+
+    `waits`: a coordinator that is not there is about to start.
+    """
+    ours = () if nonce is None else ((NONCE, nonce),) if waits else ((NONCE, nonce), NO_PATIENCE)
+    parameters = (*startup.parameters, *ours)
     texts = [text for pair in parameters for text in pair]
     body = b"".join(text.encode("utf-8", "surrogateescape") + b"\x00" for text in texts) + b"\x00"
     return struct.pack("!II", len(body) + 8, min(startup.version, NEWEST)) + body

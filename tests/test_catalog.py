@@ -31,7 +31,11 @@ ROUTINES: Final = """
     FROM pg_proc p WHERE p.pronamespace = 'gavial'::regnamespace ORDER BY 1
 """
 UNPINNED: Final = {
+    "gavial.look_around(boolean)",
     "gavial.perform(jsonb,text)",
+    "gavial.perform_and_wait(jsonb,text)",
+    "gavial.refresh(jsonb,text)",
+    "gavial.wait(jsonb)",
     "gavial.explain(jsonb)",
     "gavial.settings_now(text)",
 }

@@ -27,6 +27,7 @@ BEGIN
         WHEN 'options' THEN PERFORM gavial.change_options(NEW.result, NEW.arguments);
         WHEN 'suspend' THEN PERFORM gavial.suspend(NEW.result);
         WHEN 'resume' THEN PERFORM gavial.resume(NEW.result);
+        WHEN 'refresh' THEN PERFORM gavial.ask(NEW.kind, NEW.result, (NEW.arguments ->> 'run')::uuid);
     END CASE;
     RETURN NULL;
 END

@@ -99,10 +99,6 @@ BEGIN
             RETURN gavial.request('register', result::regclass, view::regclass, jsonb_build_object(
                 'query_text', request -> 'query', 'settings', gavial.settings_now(path), 'options', request -> 'options'));
         ELSE
-            IF (request ->> 'with_data')::boolean THEN
-                RAISE NOTICE USING MESSAGE = format('standing query "%s" is kept, and not answered yet', name),
-                    HINT = 'This version of Gavial runs no standing queries; WITH NO DATA says the same without this notice.';
-            END IF;
             RETURN NULL;
     END CASE;
 END
