@@ -74,7 +74,8 @@ class Warehouse:
             bounds={
                 name: found
                 for name in table.column_names
-                if name not in (COMMIT_LSN, IS_UPDATE) and (found := bounds_of(table.column(name))) is not None
+                if name not in (COMMIT_LSN, IS_UPDATE)
+                and (found := bounds_of(table.column(name))) is not None
             },
         )
 

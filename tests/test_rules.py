@@ -1,7 +1,7 @@
 """Plans as the rules leave them, recorded; each case names rules that must, or must not, have changed it.
 
-A case is a query in PostgreSQL's canonical form over the tables of tests/bind, then `----` and the plan. In the
-line above it: `expect=rule`, `expect-not=rule`, and `off=rule` for rules that are switched off.
+A case is a query in PostgreSQL's canonical form over the tables of tests/bind, then `----` and the plan. In
+the line above it: `expect=rule`, `expect-not=rule`, and `off=rule` for rules that are switched off.
 """
 
 from __future__ import annotations
