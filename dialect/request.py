@@ -38,12 +38,15 @@ SHOWN: Final = ("schema", "name", "owner", "status", "detail", "trigger", "goal"
 _BLOCK: Final = "$gavial$"
 
 
-def call_for(statement: Statement) -> str:
-    """What PostgreSQL runs in the place of a statement of ours."""
+def call_for(statement: Statement, *, alone: bool = True) -> str:
+    """What PostgreSQL runs in the place of a statement of ours.
+
+    `alone`: it may end a transaction, unless PostgreSQL knows better.
+    """
     match statement:
         case CreateStandingQuery():
             procedure = "perform_and_wait" if statement.with_data else "perform"
-            return call(procedure, "CREATE STANDING QUERY", create_request(statement))
+            return call(procedure, "CREATE STANDING QUERY", create_request(statement) | {"alone": alone})
         case AlterStandingQuery(name=name, change=change, if_exists=if_exists):
             request = {"kind": "alter", "if_exists": if_exists, "change": change_request(change)}
             return perform("ALTER STANDING QUERY", request | named(name))

@@ -79,8 +79,13 @@ def codec_of(client_encoding: str) -> str | None:
     return _CODECS.get(client_encoding)
 
 
-def rewrite(query: bytes, client_encoding: str, refused: Error | None = None) -> Rewritten | None:
-    """The text with ours replaced, or all of them refused; None if nothing in it is ours."""
+def rewrite(
+    query: bytes, client_encoding: str, refused: Error | None = None, *, alone: bool = True
+) -> Rewritten | None:
+    """The text with ours replaced, or all of them refused; None if nothing in it is ours.
+
+    `alone`: what it does is not done in one transaction with other texts.
+    """
     codec = codec_of(client_encoding)
     if codec is None:
         return None
@@ -89,7 +94,7 @@ def rewrite(query: bytes, client_encoding: str, refused: Error | None = None) ->
         found = find_ours(text)
         if not found or text.encode(codec) != query:
             return None
-        return _replace(text, found, codec, refused)
+        return _replace(text, found, codec, refused, alone=alone)
     except UnicodeError:
         return None
 
@@ -99,13 +104,15 @@ def original_place(place: int, edits: tuple[Edit, ...]) -> int:
     return place - sum(edit.growth for edit in edits if place >= edit.end)
 
 
-def _replace(text: str, found: tuple[Found, ...], codec: str, refused: Error | None) -> Rewritten:
+def _replace(
+    text: str, found: tuple[Found, ...], codec: str, refused: Error | None, *, alone: bool
+) -> Rewritten:
     parts = []
     edits = []
     done = 0
     length = 0
     for each in found:
-        substitute = _substitute(refused or each.statement)
+        substitute = _substitute(refused or each.statement, alone=alone)
         size = each.end - each.start
         parts += [text[done : each.start], substitute.ljust(size)]
         length += each.start - done + max(size, len(substitute))
@@ -116,5 +123,5 @@ def _replace(text: str, found: tuple[Found, ...], codec: str, refused: Error | N
     return Rewritten("".join(parts).encode(codec), tuple(edits))
 
 
-def _substitute(statement: Statement | Error) -> str:
-    return refusal(statement) if isinstance(statement, Error) else call_for(statement)
+def _substitute(statement: Statement | Error, *, alone: bool) -> str:
+    return refusal(statement) if isinstance(statement, Error) else call_for(statement, alone=alone)

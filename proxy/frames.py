@@ -26,7 +26,8 @@ _BUSY: Final = 0
 _TERMINATE: Final = ord("X")
 _READY, _PARAMETER, _NOTICE, _COMPLETE, _ERROR, _SUSPENDED = b"ZSNCEs"
 _TEXT: Final = frozenset(b"QP")
-_ROW: Final = ord("D")
+_PARSE, _EXECUTE, _SYNC, _ROW = b"PESD"
+_AROUND_EXECUTE: Final = frozenset(b"BDECH")
 _DATA: Final = frozenset(b"Dd")
 _LARGE: Final = frozenset(b"QPFBd")
 _KNOWN: Final = frozenset(b"QPBEDCSHFXdcf")
@@ -56,6 +57,14 @@ class ClientFrames:
     def aligned(self) -> bool:
         """Whether the next byte would begin a message."""
         return not (self._rest or self._beyond or self._lost)
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else is done in one transaction with the suspect, for what stands behind it."""
+        suspect = self.suspect
+        if suspect is None or suspect[0] == _PARSE:
+            return suspect is not None and suspect[5] == 0 and _is_run_once(self._rest)
+        return True
 
     def receive(self, data: bytes) -> bytes:
         """Bytes that may be forwarded now; the others wait inside."""
@@ -123,6 +132,20 @@ class ClientFrames:
         """
         self.orderly = self._lost = True
         return data[: at + (5 if data[at] in _KNOWN else 1)]
+
+
+def _is_run_once(behind: bytearray) -> bool:
+    """Whether what stands behind a Parse runs it once and ends the transaction."""
+    at = runs = 0
+    while at + 5 <= len(behind):
+        kind, length = header(behind, at)
+        if kind == _SYNC:
+            return runs == 1
+        if kind not in _AROUND_EXECUTE:
+            return False
+        runs += kind == _EXECUTE
+        at += 1 + length
+    return False
 
 
 def may_be_ours(text: bytes) -> bool:

@@ -98,7 +98,7 @@ class Relay:
         while (suspect := frames.suspect) is not None:
             if self.session is None or len(suspect) > _LARGE_TEXT:
                 break
-            rewritten = self.session.rewritten(suspect, busy=self._busy)
+            rewritten = self.session.rewritten(suspect, busy=self._busy, alone=frames.alone)
             if rewritten is not None:
                 break
             self._forward(frames.release(suspect))
@@ -124,7 +124,7 @@ class Relay:
         session = self.session
         if session is None:
             return suspect
-        rewrite = partial(session.rewritten, suspect, busy=self._busy)
+        rewrite = partial(session.rewritten, suspect, busy=self._busy, alone=self.client.frames.alone)
         if len(suspect) > _LARGE_TEXT:
             rewritten = await asyncio.get_running_loop().run_in_executor(None, rewrite)
         elif rewritten is None:

@@ -60,13 +60,18 @@ class Session:
             case b"standard_conforming_strings":
                 self._standard_strings = value == b"on"
 
-    def rewritten(self, suspect: bytes, *, busy: bool = False, refused: Error | None = None) -> bytes | None:
-        """A Query or Parse with ours replaced, or refused; None if none is, or it cannot be read for sure."""
+    def rewritten(
+        self, suspect: bytes, *, busy: bool = False, alone: bool = True, refused: Error | None = None
+    ) -> bytes | None:
+        """A Query or Parse with ours replaced, or refused; None if none is, or it cannot be read for sure.
+
+        `alone`: what it does is not done in one transaction with what comes in other messages.
+        """
         start = 5 if suspect[0] != _PARSE else suspect.find(b"\x00", 5) + 1
         end = suspect.find(b"\x00", start)
         if start == 0 or end == -1 or not self._readable(suspect[start:end], busy=busy):
             return None
-        new = rewrite(suspect[start:end], self._encoding, refused)
+        new = rewrite(suspect[start:end], self._encoding, refused, alone=alone)
         if new is None:
             return None
         self._edits = new.edits

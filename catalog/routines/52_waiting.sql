@@ -182,8 +182,6 @@ BEGIN
     END IF;
     IF news IS NULL THEN
         RETURN NULL;
-    ELSIF news <> coalesce(waiting ->> 'told', '') THEN
-        RAISE NOTICE USING MESSAGE = news;
     END IF;
     IF time > coalesce((waiting ->> 'looked')::float8 + 1, 0) THEN
         IF gavial.is_coordinated() THEN
@@ -196,6 +194,9 @@ BEGIN
             PERFORM gavial.tell_proxy('waiting');
         END IF;
         waiting := jsonb_build_object('seen', time) || waiting || jsonb_build_object('looked', time);
+    END IF;
+    IF news <> coalesce(waiting ->> 'told', '') THEN
+        RAISE NOTICE USING MESSAGE = news;
     END IF;
     RETURN waiting || jsonb_build_object('told', news, 'pause', least(coalesce((waiting ->> 'pause')::float8, 0.005) * 1.2, 0.05));
 END
@@ -318,6 +319,14 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.say_answer_follows(jsonb) IS 'what CREATE says where it cannot wait';
 
+CREATE OR REPLACE FUNCTION gavial.may_wait(requests jsonb, alone boolean) RETURNS boolean
+    LANGUAGE sql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT alone AND (requests #>> '{0,alone}')::boolean AND NOT current_setting('transaction_read_only')::boolean
+$body$;
+COMMENT ON FUNCTION gavial.may_wait(jsonb, boolean) IS 'whether CREATE may commit and wait, for what the server and the proxy know of the transaction';
+
 CREATE OR REPLACE PROCEDURE gavial.perform_and_wait(requests jsonb, tag text)
     LANGUAGE plpgsql
 AS $body$
@@ -326,6 +335,7 @@ DECLARE
     waiting pg_catalog.jsonb;
 BEGIN
     CALL gavial.look_around(alone);
+    alone := gavial.may_wait(requests, alone);
     CALL gavial.perform(requests, tag);
     waiting := gavial.first_answer(pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(requests, '0', 'as_written')));
     IF alone THEN
