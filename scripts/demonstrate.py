@@ -1,10 +1,9 @@
-"""Brings Gavial up, loads TPC-H through it, and has PostgreSQL and Spark answer the same query."""
+"""Brings Gavial up, loads TPC-H through it, and keeps three standing queries exact while data changes."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import os
 import select
 import shlex
@@ -16,17 +15,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, LiteralString, TypeAlias
+from typing import Any, Final, LiteralString
 
 import psycopg
-import pyarrow as pa
 from psycopg import sql
-from pyarrow import csv
 
 from catalog.errors import Error
 from coordinator.embedded.binaries import binaries_for, describe
 from coordinator.embedded.cluster import major_version
-from executors.spark.session import SparkSettings, close_session, open_session
 
 SCRIPTS: Final = Path(__file__).resolve().parent
 PROGRAMS: Final = Path(sys.executable).parent
@@ -36,36 +32,54 @@ SMALLEST_SCALE: Final = 0.001
 LARGEST_SCALE: Final = 100
 COPY_BYTES: Final = 1 << 20
 
-MONEY: Final = pa.decimal128(15, 2)
-LINEITEM: Final = {
-    "l_quantity": MONEY,
-    "l_extendedprice": MONEY,
-    "l_discount": MONEY,
-    "l_tax": MONEY,
-    "l_returnflag": pa.string(),
-    "l_linestatus": pa.string(),
-    "l_shipdate": pa.date32(),
+# Each with its goal: revenue of undelivered orders by day, lines by status, customers without orders.
+QUERIES: Final = {
+    "open_orders": (
+        0.05,
+        """SELECT o_orderdate, count(DISTINCT o_orderkey) AS orders,
+               sum(l_extendedprice * (1 - l_discount)) AS revenue
+           FROM orders JOIN lineitem ON l_orderkey = o_orderkey
+           WHERE l_linestatus = 'O' GROUP BY o_orderdate""",
+    ),
+    "by_status": (
+        0.2,
+        """SELECT l_returnflag, l_linestatus, count(*) AS lines, sum(l_quantity) AS quantity,
+               avg(l_extendedprice) AS price, max(l_shipdate) AS latest
+           FROM lineitem GROUP BY l_returnflag, l_linestatus""",
+    ),
+    "idle_customers": (
+        1,
+        """SELECT n_name, count(*) AS customers, sum(c_acctbal) AS balance
+           FROM customer JOIN nation ON n_nationkey = c_nationkey
+           WHERE NOT EXISTS (SELECT 1 FROM orders WHERE o_custkey = c_custkey) GROUP BY n_name""",
+    ),
 }
 
-# TPC-H Q1. PostgreSQL and Spark write averages with different numbers of digits, hence the casts.
-QUERY: Final = """
-SELECT l_returnflag, l_linestatus,
-       sum(l_quantity) AS sum_qty,
-       sum(l_extendedprice) AS sum_base_price,
-       sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price,
-       sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge,
-       cast(avg(l_quantity) AS decimal(19, 6)) AS avg_qty,
-       cast(avg(l_extendedprice) AS decimal(19, 6)) AS avg_price,
-       cast(avg(l_discount) AS decimal(19, 6)) AS avg_disc,
-       count(*) AS count_order
-FROM lineitem
-WHERE l_shipdate <= date '1998-12-01' - interval '90' day
-GROUP BY l_returnflag, l_linestatus
-ORDER BY l_returnflag, l_linestatus
-"""
-SHOWN: Final = {"returnflag": 0, "linestatus": 1, "sum_qty": 2, "sum_charge": 5, "avg_price": 7, "count": 9}
-
-Row: TypeAlias = tuple[Any, ...]
+# Each batch is one transaction. The newest orders come again under new keys, as they would arrive.
+BATCHES: Final = {
+    "new orders": """
+        WITH last AS (SELECT max(o_orderkey) AS key FROM orders), taken AS (
+            SELECT o.*, (SELECT key FROM last) + row_number() OVER (ORDER BY o_orderkey) AS new_key
+            FROM orders o ORDER BY o_orderkey DESC LIMIT 500
+        ), inserted AS (
+            INSERT INTO orders SELECT new_key, o_custkey, 'O', o_totalprice, o_orderdate + 30,
+                o_orderpriority, o_clerk, o_shippriority, o_comment FROM taken
+        )
+        INSERT INTO lineitem SELECT new_key, l_partkey, l_suppkey, l_linenumber, l_quantity,
+            l_extendedprice, l_discount, l_tax,
+            'N', 'O', l_shipdate + 30, l_commitdate + 30, l_receiptdate + 30,
+            l_shipinstruct, l_shipmode, l_comment
+        FROM taken JOIN lineitem ON l_orderkey = o_orderkey
+    """,
+    "deliveries": """
+        UPDATE lineitem SET l_linestatus = 'F', l_returnflag = 'A'
+        WHERE l_linestatus = 'O' AND l_orderkey % 7 = 0
+    """,
+    "cancellations": """
+        WITH gone AS (DELETE FROM lineitem WHERE l_orderkey % 97 = 5 RETURNING l_orderkey)
+        DELETE FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM gone)
+    """,
+}
 
 
 class Failed(Exception):
@@ -166,22 +180,66 @@ def scale_factor(text: str) -> float:
 
 
 def demonstrate(data: Path, scale: float) -> None:
-    """Load, have both answer, compare, and say what answered."""
-    with psycopg.connect(run_program("gavial", "url", "--data", str(data)).strip()) as connection:
+    """Load, create, change, refresh, verify, and say what answered."""
+    url = run_program("gavial", "url", "--data", str(data)).strip()
+    with psycopg.connect(url, autocommit=True) as connection:
         provide_tables(connection, scale)
         connection.execute("SET search_path = tpch")
-        postgres_rows, postgres_seconds = ask_postgres(connection)
-        lineitem = read_lineitem(connection)
+        seconds = {name: [create(connection, name)] for name in QUERIES}
+        for what, command in BATCHES.items():
+            with connection.transaction():
+                connection.execute(command.encode())
+            for name in QUERIES:
+                seconds[name].append(refresh(connection, name))
+            say(f"{what}: {len(QUERIES)} answers include them")
+        print_figures(connection, seconds)
+        for name in QUERIES:
+            verify(connection, name)
+        say("every answer is PostgreSQL's own, row by row")
         gavial_version = fetch_value(connection, "SHOW gavial.version")
-    spark_rows, spark_seconds, spark_name = ask_spark(lineitem)
-    if postgres_rows != spark_rows:
-        raise Failed(f"the answers differ: PostgreSQL's is {postgres_rows}, Spark's is {spark_rows}")
-    print_rows(postgres_rows)
-    say(f"TPC-H Q1, every row equal: {postgres_seconds:.2f} s in PostgreSQL, {spark_seconds:.2f} s in Spark")
     cluster = data / "postgres" / "cluster"
     say(f"PostgreSQL: {describe(binaries_for(cluster, major_version(cluster)))}")
-    say(f"Spark: {spark_name}")
     say(f"Gavial: {gavial_version}, as SHOW gavial.version has it")
+
+
+def create(connection: psycopg.Connection[Any], name: str) -> float:
+    """Make a standing query, unless it is there; seconds until its first answer."""
+    goal, query = QUERIES[name]
+    started = time.monotonic()
+    connection.execute(
+        f"CREATE STANDING QUERY IF NOT EXISTS {name} WITH (FINAL_WORK = {goal}) AS {query}".encode()
+    )
+    say(f"{name}: {fetch_value(connection, f'SELECT count(*) FROM {name}'.encode())} rows")
+    return time.monotonic() - started
+
+
+def refresh(connection: psycopg.Connection[Any], name: str) -> float:
+    """Have the answer brought up to date; the seconds it took."""
+    started = time.monotonic()
+    connection.execute(f"REFRESH STANDING QUERY {name}".encode())
+    return time.monotonic() - started
+
+
+def verify(connection: psycopg.Connection[Any], name: str) -> None:
+    """Compare an answer with PostgreSQL's at one position."""
+    rows = connection.execute(f"VERIFY STANDING QUERY {name}".encode()).fetchall()
+    if rows:
+        raise Failed(f"the answer of {name} differs from PostgreSQL's: {rows[0]}")
+
+
+def print_figures(connection: psycopg.Connection[Any], seconds: dict[str, list[float]]) -> None:
+    """For each query its goal, what it took, and where its answer stands."""
+    columns = ("query", "goal", "first answer", *BATCHES, "rows", "position")
+    lines = [columns]
+    for name, (goal, _query) in QUERIES.items():
+        rows = fetch_value(connection, f"SELECT count(*) FROM {name}".encode())
+        position = fetch_value(
+            connection, f"SELECT position FROM gavial.standing_queries WHERE name = '{name}'".encode()
+        )
+        took = (f"{each:.1f} s" for each in seconds[name])
+        lines.append((name, str(goal), *took, str(rows), str(position)))
+    for line in lines:
+        print("  ".join(f"{text:>14}" for text in line))
 
 
 def provide_tables(connection: psycopg.Connection[Any], scale: float) -> None:
@@ -210,53 +268,11 @@ def load(connection: psycopg.Connection[Any], table: str, path: Path) -> None:
             copy.write(part)
 
 
-def read_lineitem(connection: psycopg.Connection[Any]) -> pa.Table:
-    """What the query needs of `lineitem`, read back by COPY."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, LINEITEM))
-    command = sql.SQL("COPY (SELECT {} FROM lineitem) TO STDOUT (FORMAT csv)").format(columns)
-    with connection.cursor().copy(command) as copy:
-        text = io.BytesIO(b"".join(copy))
-    return csv.read_csv(
-        text,
-        read_options=csv.ReadOptions(column_names=list(LINEITEM)),
-        convert_options=csv.ConvertOptions(column_types=LINEITEM),
-    )
-
-
-def ask_postgres(connection: psycopg.Connection[Any]) -> tuple[list[Row], float]:
-    """PostgreSQL's answer, and the seconds it took."""
-    started = time.monotonic()
-    rows = connection.execute(QUERY).fetchall()
-    return rows, time.monotonic() - started
-
-
-def ask_spark(lineitem: pa.Table) -> tuple[list[Row], float, str]:
-    """Spark's answer, the seconds it took, and what answered."""
-    with tempfile.TemporaryDirectory(prefix="gavial-spark-") as directory:
-        session = open_session(SparkSettings(Path(directory)))
-        try:
-            session.createDataFrame(lineitem).createOrReplaceTempView("lineitem")
-            started = time.monotonic()
-            rows = [tuple(row.values()) for row in session.sql(QUERY).toArrow().to_pylist()]
-            seconds = time.monotonic() - started
-            java = session.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
-            return rows, seconds, f"{session.version} on Java {java.collect()[0][0]}"
-        finally:
-            close_session(session)
-
-
-def fetch_value(connection: psycopg.Connection[Any], query: LiteralString) -> Any:
+def fetch_value(connection: psycopg.Connection[Any], query: LiteralString | bytes) -> Any:
     """The only value of a query's only row."""
     row = connection.execute(query).fetchone()
     assert row is not None
     return row[0]
-
-
-def print_rows(rows: list[Row]) -> None:
-    """The columns that fit a terminal."""
-    shown = [[str(row[column]) for column in SHOWN.values()] for row in rows]
-    for line in ([*SHOWN], *shown):
-        print("  ".join(f"{text:>18}" for text in line))
 
 
 def stay(server: subprocess.Popen[bytes], data: Path) -> None:
