@@ -81,6 +81,13 @@ class MalformedStatement(Error, sqlstate="42601"):
     """A statement of ours is not well formed."""
 
 
+class InTransactionBlock(Error, sqlstate="25001"):
+    """A statement that has to be a transaction of its own is part of another one."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(f"{tag} cannot run inside a transaction block")
+
+
 class NotPrepared(Error, sqlstate="42501"):
     """The schema `gavial` is missing in a database, and the proxy may not make it."""
 

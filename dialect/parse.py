@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from catalog.errors import Error, InvalidParameterValue, MalformedStatement
+from catalog.errors import Error, InTransactionBlock, InvalidParameterValue, MalformedStatement
 from dialect.reader import Reader, string_value
 from dialect.scan import Token, statements
 from dialect.settings import Option, Setting, check_together, known_option, read_setting
@@ -51,12 +51,15 @@ class Found:
 def find_ours(text: str) -> tuple[Found, ...]:
     """Every statement of ours, in order; none where the scanner cannot read the text."""
     found = []
-    for tokens in statements(text):
+    all_statements = tuple(statements(text))
+    for tokens in all_statements:
         parse = parser_for(tokens)
         if parse is None:
             continue
         try:
             statement: Statement | Error = parse(Reader(tokens), text)
+            if isinstance(statement, VerifyStandingQuery) and len(all_statements) > 1:
+                raise InTransactionBlock("VERIFY STANDING QUERY")
         except Error as error:
             statement = error
         found.append(Found(statement, tokens[0].start, tokens[-1].end))

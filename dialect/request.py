@@ -56,7 +56,7 @@ def call_for(statement: Statement, *, alone: bool = True) -> str:
         case RefreshStandingQuery(names=names):
             return call("refresh", "REFRESH STANDING QUERY", *(named(name) for name in names))
         case VerifyStandingQuery(name=name):
-            return perform("VERIFY STANDING QUERY", {"kind": "run"} | named(name))
+            return verify_call(name)
         case ShowVersion():
             return tagged("gavial.installation", ('version AS "gavial.version"',), "SHOW")
         case ShowStandingQueries(name=name):
@@ -138,6 +138,13 @@ def show_call(name: Name) -> str:
     """SHOW of one standing query: its properties, a row each."""
     target = f"pg_catalog.to_regclass({literal(quoted_name(name))})"
     return tagged(f"gavial.show({target}, {as_json(named(name))})", ("property", "value"), "SHOW")
+
+
+def verify_call(name: Name) -> str:
+    """VERIFY as a query: the rows in which an answer differs from PostgreSQL's."""
+    target = f"pg_catalog.to_regclass({literal(quoted_name(name))})"
+    columns = ("side", 'row_text AS "row"', "count")
+    return tagged(f"gavial.verify({target}, {as_json(named(name))})", columns, "VERIFY STANDING QUERY")
 
 
 def explain_call(explain: ExplainStandingQuery) -> str:

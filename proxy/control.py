@@ -16,7 +16,8 @@ from typing import Final
 
 import psycopg
 
-from catalog.errors import CannotConnectNow, Error, NotPrepared
+from catalog.asking import enter_verification
+from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared
 from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
@@ -77,6 +78,19 @@ class Control:
             except psycopg.Error as error:
                 log.warning("cannot answer a statement in database %r: %s", database, _line(error))
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    async def verify(self, database: str, target: int, run: str, *, in_block: bool) -> None:
+        """Enter a run of VERIFY, or why there is none; remove it when cancelled."""
+        why = InTransactionBlock("VERIFY STANDING QUERY") if in_block else None
+        try:
+            async with self._connection(database) as connection:
+                try:
+                    await enter_verification(connection, target, run, why)
+                    await asyncio.Event().wait()
+                finally:
+                    await connection.execute("DELETE FROM gavial.runs WHERE id = %s", (run,))
+        except psycopg.Error as error:
+            log.warning("cannot verify in database %r: %s", database, _line(error))
 
     async def _judge(self, database: str, question: Question) -> Error | str:
         """Why a query cannot be kept, or how it is explained."""

@@ -158,11 +158,13 @@ def may_be_ours(text: bytes) -> bool:
 class ServerFrames:
     """The server's stream: follows the transaction state, shows small messages to a watcher."""
 
-    __slots__ = ("_beyond", "_rest", "last", "on_parameter", "rows_wanted", "status", "watcher")
+    __slots__ = ("_beyond", "_rest", "last", "on_parameter", "ready", "rows_wanted", "status", "watcher")
 
     def __init__(self, on_parameter: Callable[[bytes], None]) -> None:
         self.status = _BUSY
         """The byte of the last ReadyForQuery; 0 from the client's next bytes until the next one."""
+        self.ready = _BUSY
+        """The byte of the last ReadyForQuery, whatever came after it."""
         self.last = 0
         """Type of the last message begun."""
         self.watcher: Watcher | None = None
@@ -196,7 +198,7 @@ class ServerFrames:
             elif kind == _READY and length > 4:
                 if at == last:
                     break
-                self.status = data[at + 5]
+                self.status = self.ready = data[at + 5]
             elif kind == _PARAMETER and length <= HELD_NEWS:
                 if at + 1 + length > size:
                     break
@@ -224,7 +226,7 @@ class ServerFrames:
                     break
                 self.last = kind
                 if kind == _READY and length > 4:
-                    self.status = data[at + 5]
+                    self.status = self.ready = data[at + 5]
                 elif kind == _PARAMETER:
                     self.on_parameter(data[at + 5 : end])
                 out.append(data[done:at])

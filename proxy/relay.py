@@ -144,9 +144,17 @@ class Relay:
                 self._judging.cancel()
                 self._judging = None
             if self._asked:
-                answer = self._control.answer(session.database, self._asked, session.prepare)
-                self._judging = asyncio.get_running_loop().create_task(answer)
+                self._judging = asyncio.get_running_loop().create_task(self._answer_asked(session))
         return out
+
+    async def _answer_asked(self, session: Session) -> None:
+        """Until the statement that asks has heard, or ends."""
+        match session.question.split():
+            case ["verify", target, run]:
+                in_block = self.server.frames.ready != _IDLE
+                await self._control.verify(session.database, int(target), run, in_block=in_block)
+            case _:
+                await self._control.answer(session.database, session.question, session.prepare)
 
     def _forward(self, data: bytes) -> None:
         self.server.frames.status = 0

@@ -140,5 +140,7 @@ class Session:
                 self._asking += piece
             case "end":
                 self.question, self._asking = self._asking, ""
+            case "verify":
+                self.question = detail
             case "heard":
                 self.question = ""

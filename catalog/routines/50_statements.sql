@@ -239,21 +239,6 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.comment_step(int, jsonb, regclass) IS 'the command of COMMENT ON STANDING QUERY';
 
-CREATE OR REPLACE FUNCTION gavial.run_step(step int, request jsonb, target regclass) RETURNS text
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    IF step = 1 AND gavial.known(target, request) IS NOT NULL THEN
-        PERFORM gavial.may_change(target);
-        PERFORM gavial.refuse('57P03', 'standing queries are not run by this version of Gavial', NULL,
-            'The query is kept; a later version will answer it.');
-    END IF;
-    RETURN NULL;
-END
-$body$;
-COMMENT ON FUNCTION gavial.run_step(int, jsonb, regclass) IS 'REFRESH and VERIFY STANDING QUERY';
-
 CREATE OR REPLACE FUNCTION gavial.next_step(step int, request jsonb, target regclass, schema text, path text)
     RETURNS text
     LANGUAGE sql
@@ -264,7 +249,6 @@ AS $body$
         WHEN 'alter' THEN gavial.alter_step(step, request, target)
         WHEN 'drop' THEN gavial.drop_step(step, request, target)
         WHEN 'comment' THEN gavial.comment_step(step, request, target)
-        WHEN 'run' THEN gavial.run_step(step, request, target)
     END
 $body$;
 COMMENT ON FUNCTION gavial.next_step(int, jsonb, regclass, text, text) IS 'the next command of a statement of ours; null at its end';

@@ -96,17 +96,41 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.is_coordinated() IS 'whether somebody is at work on this database''s queries';
 
+CREATE OR REPLACE VIEW gavial.awaited WITH (security_barrier) AS
+    SELECT r.id, r.asked, r.state, r.progress, r.sqlstate, r.message, r.detail, r.hint
+    FROM gavial.runs r JOIN gavial.queries q ON q.id = r.query_id JOIN pg_class c ON c.oid = q.result
+    WHERE pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW gavial.awaited IS 'runs of REFRESH and VERIFY, for those who may act as the owner of the query';
+COMMENT ON COLUMN gavial.awaited.id IS 'identity of the run';
+COMMENT ON COLUMN gavial.awaited.asked IS 'when the statement began';
+COMMENT ON COLUMN gavial.awaited.state IS 'waiting, running, done or failed';
+COMMENT ON COLUMN gavial.awaited.progress IS 'what is being done';
+COMMENT ON COLUMN gavial.awaited.sqlstate IS 'why it failed';
+COMMENT ON COLUMN gavial.awaited.message IS 'the same in words';
+COMMENT ON COLUMN gavial.awaited.detail IS 'more of it';
+COMMENT ON COLUMN gavial.awaited.hint IS 'what can be done';
+GRANT SELECT ON gavial.awaited TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION gavial.reads_of(query uuid) RETURNS SETOF regclass
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT r.relation FROM gavial.reads r WHERE r.query_id = query
+$body$;
+COMMENT ON FUNCTION gavial.reads_of(uuid) IS 'the tables that a standing query reads';
+
 CREATE OR REPLACE FUNCTION gavial.news_of_runs(runs uuid[]) RETURNS text
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    run gavial.runs;
+    run gavial.awaited;
 BEGIN
-    IF (SELECT count(*) FROM gavial.runs r WHERE r.id = ANY (runs)) <> cardinality(runs) THEN
+    IF (SELECT count(*) FROM gavial.awaited r WHERE r.id = ANY (runs)) <> cardinality(runs) THEN
+        -- Its runs go with a query.
         PERFORM gavial.refuse('42704', 'the standing query was dropped');
     END IF;
-    SELECT * INTO run FROM gavial.runs r
+    SELECT * INTO run FROM gavial.awaited r
     WHERE r.id = ANY (runs) AND r.state <> 'done' ORDER BY r.state <> 'failed', r.asked, r.id LIMIT 1;
     IF run.state = 'failed' THEN
         PERFORM gavial.refuse(run.sqlstate, run.message, run.detail, run.hint);
@@ -124,9 +148,9 @@ AS $body$
         (SELECT CASE s.state
             WHEN 'copying' THEN format('copying %s', s.relation) || CASE WHEN c.reltuples > 0 THEN format(': about %s rows', c.reltuples::bigint) ELSE '' END
             ELSE concat_ws(': ', format('%s waits to be copied', s.relation), s.detail) END
-         FROM gavial.reads r JOIN gavial.sources s USING (relation) JOIN pg_class c ON c.oid = s.relation
-         WHERE r.query_id = query AND s.state <> 'captured' ORDER BY s.state, s.relation::text LIMIT 1),
-        (SELECT q.status_detail FROM gavial.queries q WHERE q.id = query), 'computing the answer')
+         FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) JOIN pg_class c ON c.oid = s.relation
+         WHERE s.state <> 'captured' ORDER BY s.state, s.relation::text LIMIT 1),
+        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query), 'computing the answer')
 $body$;
 COMMENT ON FUNCTION gavial.progress_of(uuid) IS 'what is being done for the first answer of a query';
 
@@ -135,12 +159,12 @@ CREATE OR REPLACE FUNCTION gavial.news_of_answer(query uuid) RETURNS text
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    now gavial.queries;
+    now gavial.standing_queries;
     stopped gavial.sources;
 BEGIN
-    SELECT * INTO now FROM gavial.queries q WHERE q.id = query;
-    SELECT s.* INTO stopped FROM gavial.reads r JOIN gavial.sources s USING (relation)
-    WHERE r.query_id = query AND s.state = 'stopped' ORDER BY s.relation LIMIT 1;
+    SELECT * INTO now FROM gavial.standing_queries q WHERE q.id = query;
+    SELECT s.* INTO stopped FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation)
+    WHERE s.state = 'stopped' ORDER BY s.relation LIMIT 1;
     IF now.id IS NULL THEN
         PERFORM gavial.warn_of_answer('42704', 'The standing query was dropped.');
     ELSIF now.status = 'initialising' AND stopped.relation IS NOT NULL THEN
@@ -166,7 +190,7 @@ $body$;
 COMMENT ON FUNCTION gavial.warn_of_answer(text, text) IS 'says why a standing query has no answer yet';
 
 CREATE OR REPLACE FUNCTION gavial.looked(waiting jsonb) RETURNS jsonb
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+    LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
