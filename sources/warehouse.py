@@ -45,7 +45,8 @@ class Warehouse:
         else:
             self._files, self.root = fs.LocalFileSystem(), str(Path(uri).absolute())
         self._local = isinstance(self._files, fs.LocalFileSystem)
-        self.uri = uri if not self._local else Path(self.root).as_uri()
+        # As Hadoop reads it, which decodes nothing: a blank is a blank.
+        self.uri = f"file://{self.root}" if self._local else uri
 
     def seal(
         self, buffer: str, table: pa.Table, from_offset: int, to_offset: int, schema_version: int
