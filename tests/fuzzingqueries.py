@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 from collections.abc import Iterator
 from itertools import count, islice
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=20, help="of each seed; the tests take 20")
     parser.add_argument("--major", type=int, default=18, choices=(15, 18))
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server is stopped on the way out
     seeds = islice(count(options.seed), options.seeds)
     with servers.postgres(options.major) as server:
         differing = asyncio.run(fuzz(server.dsn(), seeds, options.queries))
