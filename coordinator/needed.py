@@ -31,7 +31,12 @@ class Needed:
         self._changed: dict[tuple[int, int], list[Bounds | None]] = {}
 
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
-        """The rows of a buffer in a range that some moment with this range needs."""
+        """The rows of a buffer in a range that some moment with this range needs; of what changed, all.
+
+        That nothing changed is read off these parts.
+        """
+        if range == self._ranges[buffer]:
+            return self._shelf.parts(buffer, range)
         chances = [
             limits
             for (number, moment), found in self._limits.items()
@@ -39,9 +44,13 @@ class Needed:
             for limits in found
         ]
         found = self._shelf.batches(buffer, range)
-        if all(chances):
+        if chances and all(chances):
             found = [each for each in found if any(self._meets(buffer, each, limits) for limits in chances)]
         return [self._shelf.part(each, range) for each in found]
+
+    def count(self, buffer: int, range: Range) -> int:
+        """How many rows came in a range, whether or not they are needed."""
+        return self._shelf.count(buffer, range)
 
     def names(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in the buffer's files."""
