@@ -39,6 +39,10 @@ class Shelf:
         found = self._batches[self._work.name(buffer)]
         return [each for each in found if start < each.to_offset and each.from_offset < end]
 
+    def count(self, buffer: int, range: Range) -> int:
+        """How many rows came in a range."""
+        return sum(each.rows for each in self.batches(buffer, range))
+
     def names(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in the buffer's files."""
         return self._work.columns(buffer)

@@ -51,6 +51,9 @@ class Logs:
         schema = arrow_schema(self._schemas[buffer])
         return [InMemory(as_table(self._replay.logs[buffer].between(*range), schema))]
 
+    def count(self, buffer: int, range: Range) -> int:
+        return len(self._replay.logs[buffer].between(*range))
+
     def names(self, buffer: int) -> Mapping[int, str]:
         return {column: name_of(column) for column in self._schemas[buffer]}
 

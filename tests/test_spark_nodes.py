@@ -210,6 +210,9 @@ class Files:
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
         return [self._part] if buffer == 0 and range[0] < range[1] else []
 
+    def count(self, buffer: int, range: Range) -> int:
+        return sum(part.rows for part in self.parts(buffer, range))
+
     def names(self, buffer: int) -> Mapping[int, str]:
         return {1: "a7", 2: "a2"} if buffer == 0 else {}
 

@@ -58,6 +58,9 @@ class Buffers(Protocol):
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
         """The rows of a buffer in a range, in parts."""
 
+    def count(self, buffer: int, range: Range) -> int:
+        """How many rows came in a range, whether or not they are needed."""
+
     def names(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in the buffer's files."""
 
@@ -89,7 +92,7 @@ class Outcome:
 def fire(session: SparkSession, firing: Firing, buffers: Buffers, schemas: Mapping[int, Schema]) -> Outcome:
     """The change of the buffer that the subplan writes; nothing runs where nothing came."""
     changed = [each for each, range in firing.ranges.items() if each != firing.writes and range[0] < range[1]]
-    rows_in = sum(part.rows for each in changed for part in buffers.parts(each, firing.ranges[each]))
+    rows_in = sum(buffers.count(each, firing.ranges[each]) for each in changed)
     schema = arrow_schema(schemas[firing.writes])
     if rows_in == 0 and not firing.first:
         return Outcome(schema.empty_table(), 0, 0)
