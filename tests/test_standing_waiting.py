@@ -112,7 +112,7 @@ def test_two_clients_refresh_at_once(dsn: str) -> None:
             return int(one(client, "SELECT n - (SELECT count(*) FROM t WHERE a > 0) FROM total"))
 
     with ThreadPoolExecutor(2) as pool:
-        assert max(pool.map(refresh, (1, 2))) == 2
+        assert max(pool.map(refresh, (1, 2))) >= 2
 
 
 @pytest.mark.parametrize("statement", ["REFRESH STANDING QUERY total", "VERIFY STANDING QUERY total"])
