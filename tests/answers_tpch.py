@@ -1,4 +1,4 @@
-"""TPC-H's 22 queries, all standing, while all its tables change (G1, G6); by name: pytest tests/answers_tpch.py."""
+"""TPC-H's 22 queries, all standing, while all tables change (G1, G6): pytest tests/answers_tpch.py."""
 
 from __future__ import annotations
 
