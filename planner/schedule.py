@@ -1,0 +1,68 @@
+"""What a period is expected to bring, and the plan of how often each path is worked in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.paths import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Rows of a table that a period brings."""
+
+    inserts: float
+    updates: float = 0.0
+    deletes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How much work may be left when the trigger fires: a share of the batch's, or so many seconds."""
+
+    final_work: float
+    max_pace: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathPlan:
+    """How often a path is worked; what its last raise brought for what it cost, and why it has no more."""
+
+    path: Path
+    pace: int
+    incrementability: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubplanPlan:
+    """The expected work of each firing of a subplan in a period, the last one at the trigger."""
+
+    writes: int
+    firings: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step of the search: the work left for the trigger, all work, and the path that was raised."""
+
+    final_work: float
+    total_work: float
+    raised: Path | None
+    pace: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Work is in seconds of a processor. `batch_work`: of all paces 1. `reachable`: the least final share."""
+
+    goal: Goal
+    paths: tuple[PathPlan, ...]
+    subplans: tuple[SubplanPlan, ...]
+    final_work: float
+    total_work: float
+    batch_work: float
+    recompute_work: float
+    reachable: float
+    curve: tuple[Point, ...]
