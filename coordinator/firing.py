@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from coordinator.special import Specials
 from coordinator.work import Offsets, Work
 from executors.spark.firing import Firing, Outcome, Range, fire
 from executors.spark.types import arrow_schema
+from planner.paths import Path
 from planner.weighted import Subplan
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
@@ -60,12 +61,17 @@ class Round:
         self._batches: list[Batch] = []
         self._rows_in = self._rows_out = self._jobs = 0
 
-    def fire(self, position: int) -> Fired:
-        """Run every subplan, in order, up to a position; one that fails leaves no file behind."""
+    def fire(self, position: int, due: Collection[Path] | None = None) -> Fired:
+        """Run every subplan, in order, up to a position; one that fails leaves no file behind.
+
+        Of some paths only those subplans that they lead to, which read nothing new by the others.
+        """
         began = time.monotonic()
         try:
             for subplan in self._work.plan.subplans:
-                self._fire(subplan, position)
+                reads = self._due(subplan, due)
+                if reads or due is None:
+                    self._fire(subplan, self._ranges(subplan, position, reads))
         except BaseException:
             self._warehouse.remove(each.file for each in self._batches)
             raise
@@ -78,10 +84,14 @@ class Round:
             time.monotonic() - began,
         )
 
-    def _fire(self, subplan: Subplan, position: int) -> None:
+    def _due(self, subplan: Subplan, due: Collection[Path] | None) -> frozenset[str]:
+        """What a subplan reads by paths that are due; a table's buffers in it advance as one."""
+        paths = (Path(subplan.writes, buffer) for buffer in subplan.reads)
+        return frozenset(self._work.name(each.reads) for each in paths if due is None or each in due)
+
+    def _fire(self, subplan: Subplan, ranges: Mapping[int, Range]) -> None:
         writes, own = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, own) not in self._offsets
-        ranges = self._ranges(subplan, position)
         outcome = self._run(subplan, ranges, is_first)
         self._rows_in += outcome.rows_in
         self._rows_out += outcome.rows.num_rows
@@ -107,15 +117,16 @@ class Round:
         firing = Firing(writes, special.statement, ranges, is_first, self._consolidate)
         return fire(self._session, firing, needed, schemas)
 
-    def _ranges(self, subplan: Subplan, position: int) -> Mapping[int, Range]:
+    def _ranges(self, subplan: Subplan, position: int, due: frozenset[str]) -> Mapping[int, Range]:
         """From where the subplan stands: of a table up to the position, of a node up to its last firing."""
         writes = subplan.writes
         last = self._offsets.get((writes, self._work.name(writes)), 0)
         ranges = {writes: (last, last)}
         for buffer in subplan.reads:
             name = self._work.name(buffer)
+            start = self._offsets.get((writes, name), 0)
             end = position if buffer in self._work.tables else self._offsets.get((buffer, name), 0)
-            ranges[buffer] = (self._offsets.get((writes, name), 0), end)
+            ranges[buffer] = (start, max(start, end) if name in due else start)
         return ranges
 
     def _stamped(self, rows: pa.Table) -> pa.Table:
