@@ -94,6 +94,7 @@ class Database:
             session.execute("LISTEN gavial")
             remove_unnamed(session, place)
             if has_tables(session):
+                self._engine.warm()
                 with (
                     Capturing(place, f"gavial_{installation.hex}", warehouse / "scratch") as capturing,
                     Answers(place, capturing.position, self._engine) as answers,

@@ -27,6 +27,11 @@ Outcome = TypeVar("Outcome")
 
 _LOOK_SECONDS: Final = 0.5
 
+_ANYTHING: Final = """
+    SELECT a.id % 3, sum(b.id) AS total FROM range(8) AS a JOIN range(8) AS b ON a.id = b.id
+    GROUP BY a.id % 3 HAVING sum(b.id) <> 0
+"""
+
 
 class Cancelled(Exception):
     """Nobody wants the outcome any more."""
@@ -39,12 +44,18 @@ def spark_settings(orders: Orders) -> SparkSettings:
     )
 
 
+def _warm(session: SparkSession) -> None:
+    """Have Java load what every firing needs."""
+    session.sql(_ANYTHING).toArrow()
+
+
 class Engine:
     """One session for all databases, in a thread of its own; what is asked of it is done in turn."""
 
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
         self._session: SparkSession | None = None
+        self._warmed = False
         self._thread = ThreadPoolExecutor(1, "spark")
 
     def run(self, work: Callable[[SparkSession], Outcome], wanted: Callable[[], bool]) -> Outcome:
@@ -58,6 +69,12 @@ class Engine:
         if unwanted and (outcome.cancelled() or outcome.exception() is not None):
             raise Cancelled
         return outcome.result()
+
+    def warm(self) -> None:
+        """Begin before anything is asked of it: what is asked first needs not wait for Java to start."""
+        if not self._warmed:
+            self._warmed = True
+            self._thread.submit(self._do, _warm)
 
     def stop(self) -> None:
         """End Spark, where it was begun."""
