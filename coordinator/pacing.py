@@ -1,0 +1,61 @@
+"""Which paths are worked between two triggers: pure, by how many rows have come, never by time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from planner.paths import Path
+from planner.weighted import DeltaPlan
+
+_SLACK: Final = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """A path, its pace and the tables below it; of their rows in this period so many had come when it was
+    last worked."""
+
+    path: Path
+    pace: int
+    tables: frozenset[int]
+    had: int = 0
+
+
+def tables_below(plan: DeltaPlan, tables: Mapping[int, int]) -> Mapping[Path, frozenset[int]]:
+    """From which tables each path's rows come; `tables` by the numbers of their buffers."""
+    below = {buffer: frozenset({table}) for buffer, table in tables.items()}
+    for subplan in plan.subplans:
+        below[subplan.writes] = frozenset().union(*(below[each] for each in subplan.reads))
+    return {Path(each.writes, buffer): below[buffer] for each in plan.subplans for buffer in each.reads}
+
+
+def due(paths: Iterable[Paced], came: Mapping[int, int], expected: Mapping[int, float]) -> tuple[Path, ...]:
+    """The paths that another of their marks has passed since they were worked, in the order given.
+
+    Marks that were skipped are one; the last one is the trigger's. Where nothing is expected there are none.
+    """
+    return tuple(each.path for each in paths if _is_due(each, came, expected))
+
+
+def rows_of(tables: Iterable[int], came: Mapping[int, int]) -> int:
+    """How many rows of these tables came."""
+    return sum(came.get(each, 0) for each in tables)
+
+
+def _is_due(paced: Paced, came: Mapping[int, int], expected: Mapping[int, float]) -> bool:
+    now = rows_of(paced.tables, came)
+    rows = _outgrown(sum(expected.get(each, 0.0) for each in paced.tables), now)
+    return rows > 0 and _mark(paced.pace, now, rows) > _mark(paced.pace, paced.had, rows)
+
+
+def _mark(pace: int, came: int, expected: float) -> int:
+    return min(pace - 1, int(pace * came / expected))
+
+
+def _outgrown(expected: float, came: int) -> float:
+    """What may be expected where more came than was: twice as much, and so on."""
+    while 0 < expected * _SLACK < came:
+        expected *= 2
+    return expected
