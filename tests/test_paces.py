@@ -33,13 +33,9 @@ class Period:
     def __init__(self, replay: Replay, paces: dict[Path, int], expected: dict[int, float]) -> None:
         self.replay = replay
         self.expected = expected
-        names = sorted({each.table for each in replay.plan.buffers if isinstance(each, TableBuffer)}, key=str)
-        self.oids = {name: number for number, name in enumerate(names)}
-        self.tables = {
-            each.number: self.oids[each.table]
-            for each in replay.plan.buffers
-            if isinstance(each, TableBuffer)
-        }
+        self.oids = {name: number for number, name in enumerate(TABLES)}
+        read = [each for each in replay.plan.buffers if isinstance(each, TableBuffer)]
+        self.tables = {each.number: self.oids[each.table] for each in read}
         below = tables_below(replay.plan, self.tables)
         self.paced = [Paced(path, paces[path], below[path]) for path in below]
         self.came: Counter[int] = Counter()
