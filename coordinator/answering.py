@@ -38,6 +38,7 @@ from catalog.store import hold_epoch
 from coordinator.due import Due, groups, is_first, is_triggered
 from coordinator.engine import Cancelled, Engine
 from coordinator.failing import Patience, failure_of, is_passing, needs_resume, status_after, why_not
+from coordinator.merging import Merging
 from coordinator.query import Ready, StandingQuery
 from coordinator.verifications import Verifications
 from sources.login import connect
@@ -105,6 +106,7 @@ class Answering:
         self._awaited: list[int] = []
         self._looked_at = 0
         self._kept_house = float("-inf")
+        self._merging = Merging(place, position)
         self._verifications = Verifications(place.address, position, self._standing, self._wanted)
 
     def run(self) -> None:
@@ -148,6 +150,8 @@ class Answering:
         for group in groups(due):
             self._answer(connection, group)
         self._verifications.look(connection, able, [run for run in runs if run.kind == "verify"])
+        if not due and not runs:
+            self._merging.step(connection)
         self._awaited = [run.target for run in refreshes if run.query in able]
 
     def _due(self, connection: Connection, query: Running, refreshes: Sequence[Run]) -> Due | None:

@@ -10,29 +10,37 @@ import pyarrow.compute as pc
 from psycopg import Connection
 
 from catalog.batch import Batch
+from catalog.failpoints import failpoint
 from catalog.store import forget_batches, hold_epoch, manifest, name_batches
 from sources.place import Place
-from sources.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse
+from sources.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
 
-FEWEST_BATCHES: Final = 16
+FEWEST_BATCHES: Final = 8
 """Fewer are not worth the work."""
 
-SMALL_ROWS: Final = 200_000
-MOST_ROWS: Final = 1_000_000
-"""Of the batches that are merged at a time, so that the memory is bounded."""
+SMALL_ROWS: Final = 25_000
+MOST_ROWS: Final = FEWEST_BATCHES * SMALL_ROWS
+"""Of the batches that are merged at a time, so that it takes a second at most."""
 
 _EMPTIED: Final = """
     SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources
     WHERE 'table-' || relation::oid = %s
 """
+# A table that is about to be copied anew, or to leave, is left alone, and so is whoever holds its row.
+_HOLD: Final = """
+    SELECT FROM gavial.sources WHERE 'table-' || relation::oid = %s AND state = 'captured'
+    FOR SHARE SKIP LOCKED
+"""
 
 
 def merge_batches(connection: Connection, place: Place, buffer: str, below: int) -> tuple[str, ...]:
-    """Merge what the buffer has up to a position that no reader will ask to look behind.
+    """Merge small batches of a buffer up to a position that no reader will ask to look behind.
 
     The files returned are garbage as soon as nobody is reading them who began before. What a TRUNCATE took
     back is there twice, with opposite weights, and goes as it is.
     """
+    if not _may_merge(connection, buffer):
+        return ()
     row = connection.execute(_EMPTIED, (buffer,)).fetchone()
     assert row is not None
     settled = [batch for batch in manifest(connection, buffer) if batch.to_offset <= below]
@@ -40,19 +48,26 @@ def merge_batches(connection: Connection, place: Place, buffer: str, below: int)
     chosen = choose(settled[len(cancelled) :])
     merged = merged_batches(place.warehouse, chosen) if chosen else ()
     replaced = [batch.file for batch in (*cancelled, *chosen)]
+    failpoint("merge: sealed")
     try:
         with connection.transaction():
             hold_epoch(connection, place.epoch)
-            if forget_batches(connection, replaced) < len(replaced):
+            if not _may_merge(connection, buffer) or forget_batches(connection, replaced) < len(replaced):
                 raise _Overtaken
             name_batches(connection, merged)
     except _Overtaken:
         return tuple(batch.file for batch in merged)
+    failpoint("merge: committed")
     return tuple(replaced)
 
 
 class _Overtaken(Exception):
-    """Somebody else has replaced one of the batches meanwhile."""
+    """Somebody else has replaced one of the batches meanwhile, or is about to."""
+
+
+def _may_merge(connection: Connection, buffer: str) -> bool:
+    """So it stays until the end of the transaction."""
+    return not is_table_buffer(buffer) or connection.execute(_HOLD, (buffer,)).rowcount > 0
 
 
 def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:

@@ -36,6 +36,11 @@ def table_buffer(oid: int) -> str:
     return f"table-{oid}"
 
 
+def is_table_buffer(buffer: str) -> bool:
+    """Whether a buffer is that of a table, and not what some query has computed."""
+    return buffer.startswith("table-")
+
+
 class Warehouse:
     """Batches below a local directory, or below any URI that pyarrow and Spark both reach."""
 

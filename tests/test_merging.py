@@ -103,8 +103,8 @@ def test_who_was_fenced_merges_nothing(server: Server, tmp_path: Path) -> None:
         place = Place(site.dsn, take_over(site.connection), site.warehouse)
         take_over(site.connection)
         rows = changes((1, 1, 1), kind=pa.int32())
-        sealed = [site.warehouse.seal("table-1", rows, 0, 1, 1) for _ in range(merging.FEWEST_BATCHES)]
+        sealed = [site.warehouse.seal("node-1", rows, 0, 1, 1) for _ in range(merging.FEWEST_BATCHES)]
         name_batches(site.connection, sealed)
         with pytest.raises(Fenced):
-            merge_batches(site.connection, place, "table-1", 1)
+            merge_batches(site.connection, place, "node-1", 1)
         assert len(manifest(site.connection)) == len(sealed)

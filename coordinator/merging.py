@@ -1,0 +1,79 @@
+"""Keeps the batches of a database few: one merge at a time, whenever nothing else is to be done."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.errors import DamagedBatch
+from sources.merging import FEWEST_BATCHES, SMALL_ROWS, merge_batches
+from sources.place import Place
+from sources.warehouse import is_table_buffer
+
+log = logging.getLogger(__name__)
+
+_REST_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 60.0
+"""Between two looks, when there was nothing to merge, and when it failed."""
+
+# Who has not read a buffer yet will read all of it. A buffer of a node is read by its own query.
+_NEXT: Final = """
+    WITH read AS (SELECT o.buffer, min(o.position) AS upto FROM gavial.offsets o GROUP BY 1), settled AS (
+        SELECT b.*, (s.emptied - '0/0')::int8 AS emptied,
+            coalesce(r.upto, (c.position - '0/0')::int8) AS below
+        FROM gavial.batches b CROSS JOIN gavial.capture c LEFT JOIN read r USING (buffer)
+            LEFT JOIN gavial.sources s ON b.buffer = 'table-' || s.relation::oid
+        WHERE s.state = 'captured' OR b.buffer LIKE 'node-%%'
+    )
+    SELECT buffer, below FROM settled WHERE to_offset <= below GROUP BY buffer, below, schema_version
+    HAVING count(*) FILTER (WHERE rows <= %(small)s) >= %(fewest)s
+        OR bool_or(to_offset < emptied AND emptied <= below)
+    ORDER BY random() LIMIT 1
+"""
+
+
+class Merging:
+    """For the one thread that reads batches to compute answers, between two of them.
+
+    Capture as well reads batches of tables, where a TRUNCATE takes them back: what was merged is deleted when
+    it has come further, for it has ended then whatever it was at.
+    """
+
+    def __init__(self, place: Place, captured: Callable[[], int]) -> None:
+        self._place = place
+        self._captured = captured
+        self._garbage: list[tuple[int, tuple[str, ...]]] = []
+        self._next = 0.0
+
+    def step(self, connection: Connection) -> None:
+        """Merge a few batches, if it is time to and there are many."""
+        if time.monotonic() < self._next:
+            return
+        self._remove()
+        row = connection.execute(_NEXT, {"small": SMALL_ROWS, "fewest": FEWEST_BATCHES}).fetchone()
+        if row is None:
+            self._next = time.monotonic() + _REST_SECONDS
+            return
+        try:
+            self._merge(connection, *row)
+        except (DamagedBatch, OSError) as error:
+            log.error("buffer %s cannot be merged: %s", row[0], error)
+            self._next = time.monotonic() + _PAUSE_SECONDS
+
+    def _merge(self, connection: Connection, buffer: str, below: int) -> None:
+        files = merge_batches(connection, self._place, buffer, below)
+        log.info("buffer %s: %d files are replaced", buffer, len(files))
+        if is_table_buffer(buffer):
+            self._garbage.append((self._captured(), files))
+        else:
+            self._place.warehouse.remove(files)
+
+    def _remove(self) -> None:
+        captured = self._captured()
+        for _position, files in (each for each in self._garbage if each[0] < captured):
+            self._place.warehouse.remove(files)
+        self._garbage = [each for each in self._garbage if each[0] >= captured]
