@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from catalog.batch import Batch
 from catalog.failpoints import failpoint
+from coordinator.fired import Clock, Fired, Share
 from coordinator.needed import Needed
 from coordinator.shelf import Shelf
 from coordinator.special import Specials
@@ -20,18 +19,6 @@ from executors.spark.types import arrow_schema
 from planner.paths import Path
 from planner.weighted import Subplan
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
-
-
-@dataclass(frozen=True, slots=True)
-class Fired:
-    """What a firing came to: where all subplans are then, the batches sealed, and the figures."""
-
-    offsets: Offsets
-    batches: tuple[Batch, ...]
-    rows_in: int
-    rows_out: int
-    jobs: int
-    seconds: float
 
 
 class Round:
@@ -59,14 +46,14 @@ class Round:
         self._offsets = dict(offsets)
         self._specials = Specials(work)
         self._batches: list[Batch] = []
-        self._rows_in = self._rows_out = self._jobs = 0
+        self._shares: list[Share] = []
 
     def fire(self, position: int, due: Collection[Path] | None = None) -> Fired:
         """Run every subplan, in order, up to a position; one that fails leaves no file behind.
 
         Of some paths only those subplans that they lead to, which read nothing new by the others.
         """
-        began = time.monotonic()
+        clock = Clock()
         try:
             for subplan in self._work.plan.subplans:
                 reads = self._due(subplan, due)
@@ -78,10 +65,9 @@ class Round:
         return Fired(
             self._offsets,
             tuple(self._batches),
-            self._rows_in,
-            self._rows_out,
-            self._jobs,
-            time.monotonic() - began,
+            tuple(self._shares),
+            clock.seconds(),
+            clock.processor_seconds(),
         )
 
     def _due(self, subplan: Subplan, due: Collection[Path] | None) -> frozenset[str]:
@@ -92,10 +78,8 @@ class Round:
     def _fire(self, subplan: Subplan, ranges: Mapping[int, Range]) -> None:
         writes, own = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, own) not in self._offsets
+        clock = Clock()
         outcome = self._run(subplan, ranges, is_first)
-        self._rows_in += outcome.rows_in
-        self._rows_out += outcome.rows.num_rows
-        self._jobs += outcome.jobs
         if outcome.rows.num_rows:
             start, _ = ranges[writes]
             failpoint("firing: computed")
@@ -107,6 +91,19 @@ class Round:
             self._offsets[writes, own] = self._number
         for buffer in subplan.reads:
             self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
+        self._shares.append(self._share(writes, ranges, outcome, clock.work()))
+
+    def _share(self, writes: int, ranges: Mapping[int, Range], outcome: Outcome, work: float) -> Share:
+        count = self._shelf.count
+        return Share(
+            writes,
+            {each: count(each, range) for each, range in ranges.items() if each != writes},
+            {each: count(each, (0, start)) for each, (start, _) in ranges.items()},
+            outcome.rows_in,
+            outcome.rows.num_rows,
+            outcome.jobs,
+            work,
+        )
 
     def _run(self, subplan: Subplan, ranges: Mapping[int, Range], is_first: bool) -> Outcome:
         special = self._specials.of(subplan, ranges, self._shelf)

@@ -1,0 +1,102 @@
+"""How often the parts of queries are worked between triggers, as the catalog keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Final
+from uuid import UUID
+
+from psycopg import Connection
+
+# A batch that merges rows of an earlier period is none of this one's.
+_PERIODS: Final = """
+    SELECT q.id, r.relation::oid::int8, coalesce(r.expected, 0),
+        (SELECT coalesce(sum(b.rows), 0)::int8 FROM gavial.batches b
+         WHERE b.buffer = 'table-' || r.relation::oid AND b.from_offset >= (q.position - '0/0')::int8)
+    FROM gavial.queries q JOIN gavial.reads r ON r.query_id = q.id
+    WHERE q.id = ANY (%s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PacedPath:
+    """A path as users read of it: its number, what it reads, the subplan that it leads to, and its pace."""
+
+    path: int
+    subplan: int
+    reads: str
+    pace: int
+    incrementability: float | None
+    predicted_work: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """By the tables that a query reads: changed rows since its answer, and those expected until the next."""
+
+    came: Mapping[int, int]
+    expected: Mapping[int, float]
+
+
+def paced_queries(connection: Connection) -> frozenset[UUID]:
+    """The queries of which some part is worked before the trigger."""
+    return frozenset(row[0] for row in connection.execute("SELECT query_id FROM gavial.paths WHERE pace > 1"))
+
+
+def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int]]:
+    """By the numbers of a query's paths: the pace, and how many rows had come when it was last worked."""
+    found = connection.execute("SELECT path, pace, had FROM gavial.paths WHERE query_id = %s", (query,))
+    return {path: (pace, had) for path, pace, had in found}
+
+
+def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
+    """What came in the periods of these queries, by the manifest."""
+    came: dict[UUID, dict[int, int]] = {}
+    expected: dict[UUID, dict[int, float]] = {}
+    for query, relation, rows, count in connection.execute(_PERIODS, (list(queries),)):
+        expected.setdefault(query, {})[relation] = rows
+        came.setdefault(query, {})[relation] = count
+    return {query: Period(came[query], expected[query]) for query in came}
+
+
+def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:
+    """Other paces from now on; what was worked in this period stays worked."""
+    rows = [(query, *astuple(each)) for each in paths]
+    connection.execute(
+        "DELETE FROM gavial.paths WHERE query_id = %s AND path <> ALL (%s)", (query, [row[1] for row in rows])
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO gavial.paths "
+            "(query_id, path, subplan, reads, pace, incrementability, predicted_work, reason) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (query_id, path) DO UPDATE SET "
+            "subplan = excluded.subplan, reads = excluded.reads, pace = excluded.pace, "
+            "incrementability = excluded.incrementability, predicted_work = excluded.predicted_work, "
+            "reason = excluded.reason",
+            rows,
+        )
+
+
+def save_expected(connection: Connection, query: UUID, rows: Mapping[int, float]) -> None:
+    """What the period is expected to bring, by table."""
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE gavial.reads SET expected = %s WHERE query_id = %s AND relation::oid = %s",
+            [(count, query, relation) for relation, count in rows.items()],
+        )
+
+
+def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:
+    """Paths were worked when so many rows had come."""
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE gavial.paths SET had = %s WHERE query_id = %s AND path = %s",
+            [(rows, query, path) for path, rows in had.items()],
+        )
+
+
+def begin_period(connection: Connection, query: UUID) -> None:
+    """An answer is published: nothing has come since."""
+    connection.execute("UPDATE gavial.paths SET had = 0 WHERE query_id = %s AND had <> 0", (query,))

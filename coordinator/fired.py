@@ -1,0 +1,80 @@
+"""What a firing came to, and what it took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from catalog.batch import Batch
+from coordinator.work import Offsets
+from executors.spark.processor import processor_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a subplan took: rows by buffer, those that came and those before; its work in `Fired`'s unit."""
+
+    writes: int
+    came: Mapping[int, int]
+    before: Mapping[int, int]
+    rows_in: int
+    rows_out: int
+    jobs: int
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What a firing came to: where all subplans are then, the batches sealed, and the figures.
+
+    Its work is seconds of a processor where those are known, else of time.
+    """
+
+    offsets: Offsets
+    batches: tuple[Batch, ...]
+    shares: tuple[Share, ...]
+    seconds: float
+    processor_seconds: float | None
+
+    @property
+    def rows_in(self) -> int:
+        """Changed rows read."""
+        return sum(each.rows_in for each in self.shares)
+
+    @property
+    def rows_out(self) -> int:
+        """Changed rows written."""
+        return sum(each.rows_out for each in self.shares)
+
+    @property
+    def jobs(self) -> int:
+        """How many it took."""
+        return sum(each.jobs for each in self.shares)
+
+    @property
+    def work(self) -> float:
+        """All of it."""
+        return self.seconds if self.processor_seconds is None else self.processor_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Begins when it is made."""
+
+    time: float = field(default_factory=time.monotonic)
+    processor: float | None = field(default_factory=processor_seconds)
+
+    def seconds(self) -> float:
+        """Gone by."""
+        return time.monotonic() - self.time
+
+    def processor_seconds(self) -> float | None:
+        """Spent; None where that is not known."""
+        now = processor_seconds()
+        return None if now is None or self.processor is None else now - self.processor
+
+    def work(self) -> float:
+        """Done."""
+        found = self.processor_seconds()
+        return self.seconds() if found is None else found
