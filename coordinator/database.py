@@ -17,6 +17,7 @@ from coordinator.capturing import Capturing
 from coordinator.engine import Engine
 from coordinator.failures import Backoff, Reports
 from coordinator.identity import check_identity, check_rights
+from coordinator.orders import Orders
 from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
 from sources.joining import join_tables, tell_of_slot
 from sources.login import connect
@@ -48,10 +49,10 @@ def has_tables(connection: Connection) -> bool:
 class Database:
     """Follows one database from its first table to its last."""
 
-    def __init__(self, name: str, address: str, warehouse: str, engine: Engine) -> None:
+    def __init__(self, name: str, address: str, orders: Orders, engine: Engine) -> None:
         self._name = name
         self._address = address
-        self._root = warehouse
+        self._orders = orders
         self._engine = engine
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"database {name}", daemon=True)
@@ -89,14 +90,15 @@ class Database:
         with connect(self._address, "gavial coordinator") as session:
             check_rights(session)
             installation = check_identity(session)
-            warehouse = Path(self._root, str(installation))
-            place = Place(self._address, take_over(session), Warehouse(str(warehouse)))
+            warehouse = Warehouse(f"{self._orders.warehouse}/{installation}")
+            place = Place(self._address, take_over(session), warehouse)
             session.execute("LISTEN gavial")
             remove_unnamed(session, place)
             if has_tables(session):
                 self._engine.warm()
+                slot, scratch = f"gavial_{installation.hex}", Path(self._orders.scratch, str(installation))
                 with (
-                    Capturing(place, f"gavial_{installation.hex}", warehouse / "scratch") as capturing,
+                    Capturing(place, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
                     Answers(place, capturing.position, self._engine) as answers,
                 ):
                     self._work(session, place, capturing, answers)

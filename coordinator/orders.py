@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 class Orders:
     """The login (a connection string, password and all), where warehouses lie, and where Spark runs.
 
-    `warehouse` is a directory or URI, `scratch` a directory for what Spark leaves behind; `spark_memory`
-    counts bytes.
+    `warehouse` is a directory or URI, `scratch` a directory for what Spark leaves behind and what capture
+    puts aside; `spark_memory` counts bytes.
     """
 
     address: str = field(repr=False)
@@ -21,6 +21,7 @@ class Orders:
     spark_master: str | None = None
     spark_remote: str | None = None
     spark_memory: int | None = None
+    allow_unbounded_wal: bool = False
 
     def to_line(self) -> bytes:
         """One line of JSON."""

@@ -102,7 +102,7 @@ class Server:
             log.info("cannot look into database %r: %s", name, error)
             return
         if wanted:
-            self._followed[name] = Database(name, self._address(name), self._orders.warehouse, self._engine)
+            self._followed[name] = Database(name, self._address(name), self._orders, self._engine)
 
     def _address(self, name: str) -> str:
         return make_conninfo(self._orders.address, dbname=name)

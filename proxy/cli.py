@@ -17,6 +17,7 @@ from catalog import postgres
 from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
+from proxy.companion import Wishes
 from proxy.doctor import Status, examine, render
 from proxy.serve import Service, in_use, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
@@ -84,9 +85,27 @@ def gavial() -> None:
     help="Time that busy sessions get after SIGTERM.",
 )
 @click.option(
+    "--warehouse",
+    metavar="URI",
+    show_default="the data directory",
+    help="Directory or URI of the captured changes, which Spark and PyArrow both reach.",
+)
+@click.option(
+    "--allow-unbounded-wal",
+    is_flag=True,
+    help="Capture though max_slot_wal_keep_size lets WAL fill the server's disk while nobody reads it.",
+)
+@click.option(
     "--spark-master", metavar="URL", help="Cluster that answers standing queries, in place of this machine."
 )
 @click.option("--spark-remote", metavar="URL", help="Spark Connect server that answers standing queries.")
+@click.option(
+    "--spark-memory",
+    type=click.IntRange(1),
+    metavar="BYTES",
+    show_default="by the machine's",
+    help="Memory of Spark, where it runs on this machine.",
+)
 @click.option(
     "--console-port",
     type=click.IntRange(0, 65535),
@@ -118,8 +137,11 @@ def serve_command(
     allow_trust: bool,
     startup_seconds: float,
     drain_seconds: float,
+    warehouse: str | None,
+    allow_unbounded_wal: bool,
     spark_master: str | None,
     spark_remote: str | None,
+    spark_memory: int | None,
     console_port: int,  # noqa: ARG001 - named for scripts; there is no console yet
     log_level: str,
 ) -> None:
@@ -138,8 +160,8 @@ def serve_command(
         proxy_protocol=proxy_protocol,
         log_level=log_level,
     )
-    spark = (spark_master, spark_remote)
-    serve(Service(data, host, port, socket_dir, parsed, workers or _cores(), settings, spark, proxy_only))
+    wishes = Wishes(warehouse, allow_unbounded_wal, spark_master, spark_remote, spark_memory)
+    serve(Service(data, host, port, socket_dir, parsed, workers or _cores(), settings, wishes, proxy_only))
 
 
 @gavial.command("url")

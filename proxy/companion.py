@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,17 @@ _SHORTEST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 30.0
 _STEADY_SECONDS: Final = 60.0
 """A process that has run for so long has recovered; its next end is a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line says of the coordinator; without a warehouse, it lies in the data directory."""
+
+    warehouse: str | None = None
+    allow_unbounded_wal: bool = False
+    spark_master: str | None = None
+    spark_remote: str | None = None
+    spark_memory: int | None = None
 
 
 class Companion:
@@ -62,10 +74,8 @@ class Companion:
         self._process.stdin.flush()
 
 
-def orders_for(
-    upstream: Upstream, data: Path, log_level: str, spark_master: str | None, spark_remote: str | None
-) -> Orders:
-    """The same login as the proxy's own, and a warehouse in the data directory."""
+def orders_for(upstream: Upstream, data: Path, log_level: str, wishes: Wishes) -> Orders:
+    """With the same login as the proxy's own."""
     address = make_conninfo(
         host=upstream.host,
         port=upstream.port,
@@ -77,9 +87,11 @@ def orders_for(
     )
     return Orders(
         address,
-        str(data.absolute() / "warehouse"),
+        wishes.warehouse or str(data.absolute() / "warehouse"),
         log_level,
         str(data.absolute() / "spark"),
-        spark_master,
-        spark_remote,
+        wishes.spark_master,
+        wishes.spark_remote,
+        wishes.spark_memory,
+        wishes.allow_unbounded_wal,
     )

@@ -23,7 +23,7 @@ import psycopg
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
-from proxy.companion import Companion, orders_for
+from proxy.companion import Companion, Wishes, orders_for
 from proxy.keeper import Keeper
 from proxy.listen import listen_tcp, listen_unix
 from proxy.settings import Limits, Settings, Upstream
@@ -48,7 +48,7 @@ class Service:
     upstream: Upstream | None
     workers: int
     settings: Settings
-    spark: tuple[str | None, str | None] = (None, None)
+    wishes: Wishes
     proxy_only: bool = False
 
 
@@ -76,7 +76,7 @@ def serve(service: Service) -> None:
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
         companion = None
         if not service.proxy_only:
-            companion = Companion(orders_for(upstream, service.data, settings.log_level, *service.spark))
+            companion = Companion(orders_for(upstream, service.data, settings.log_level, service.wishes))
             stack.callback(companion.stop)
         workers.start()
         write_url(service.data, service.host, port, upstream)

@@ -21,6 +21,9 @@ _STATUS: Final = """
     SELECT coalesce(wal_status, 'lost') = 'lost', (pg_current_wal_lsn() - restart_lsn)::bigint
     FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()
 """
+_CONFIRMED: Final = """
+    SELECT (confirmed_flush_lsn - '0/0')::bigint FROM pg_replication_slots WHERE slot_name = %s
+"""
 _FORGET: Final = """
     WITH gone AS (DELETE FROM gavial.batches WHERE buffer LIKE 'table-%%'),
         again AS (
@@ -56,7 +59,7 @@ def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int |
         raise ObjectNotInState(
             "max_slot_wal_keep_size is -1, so a slot could fill the server's disk",
             hint="ALTER SYSTEM SET max_slot_wal_keep_size = '4GB'; SELECT pg_reload_conf(); "
-            "or allow WAL without bound.",
+            "or start Gavial with --allow-unbounded-wal.",
         )
     return None
 
@@ -65,6 +68,12 @@ def slot_status(connection: Connection, slot: str, most: int | None) -> SlotStat
     """How the slot fares; one that is missing is lost."""
     row = connection.execute(_STATUS, (slot,)).fetchone()
     return SlotStatus(True, 0, most) if row is None else SlotStatus(row[0], row[1] or 0, most)
+
+
+def confirmed_position(connection: Connection, slot: str) -> int:
+    """What was confirmed to the server, as far as it has not forgotten that: it sends nothing before."""
+    row = connection.execute(_CONFIRMED, (slot,)).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def open_slot(connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str) -> int:
