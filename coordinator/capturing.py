@@ -14,7 +14,7 @@ from sources.place import Place
 class Capturing:
     """Captures inside its context; what ends it before is raised by `check`."""
 
-    def __init__(self, place: Place, slot: str, scratch: Path, allow_unbounded_wal: bool) -> None:
+    def __init__(self, place: Place, slot: str, scratch: Path, allow_unbounded_wal: bool = False) -> None:
         self._capture = Capture(place, slot, scratch, allow_unbounded_wal)
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(1, "capture")

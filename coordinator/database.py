@@ -19,6 +19,7 @@ from coordinator.failures import Backoff, Reports
 from coordinator.identity import check_identity, check_rights
 from coordinator.orders import Orders
 from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
+from sources.filling import Filling
 from sources.joining import join_tables, tell_of_slot
 from sources.login import connect
 from sources.place import Place
@@ -96,7 +97,8 @@ class Database:
             remove_unnamed(session, place)
             if has_tables(session):
                 self._engine.warm()
-                slot, scratch = f"gavial_{installation.hex}", Path(self._orders.scratch, str(installation))
+                slot = f"gavial_{installation.hex}"
+                scratch = Path(self._orders.scratch, str(installation), "scratch")
                 with (
                     Capturing(place, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
                     Answers(place, capturing.position, self._engine) as answers,
@@ -112,11 +114,14 @@ class Database:
         def go_on() -> bool:
             return not self._stop.is_set() and capturing.runs and answers.runs
 
+        filling = Filling(session, place, capturing.mirrors, capturing.position, go_on)
         while go_on() and has_tables(session):
             begun = capturing.position() > 0
             if not begun:
                 tell_of_slot(session, place)
             if not begun or not join_tables(session, place, capturing.position, go_on):
+                if begun:
+                    filling.work()
                 remove_dismissed(session, place)
                 for _ in session.notifies(timeout=_POLL_SECONDS if begun else _BEGIN_SECONDS, stop_after=1):
                     pass
