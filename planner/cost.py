@@ -1,0 +1,38 @@
+"""What work costs: seconds of a processor for what firings have to do."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from planner.delta_program import Features
+from planner.flow import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Seconds of a processor for each of what a firing does, in the order of FEATURES.
+
+    `latency`: in nine of ten firings no more seconds pass than this times the work that was predicted.
+    """
+
+    jobs: float = 0.06
+    operators: float = 0.004
+    changes: float = 0.5e-6
+    contents: float = 0.1e-6
+    joined: float = 0.5e-6
+    gathered: float = 0.7e-6
+    written: float = 2e-6
+    latency: float = 1.5
+
+    @property
+    def vector(self) -> Vector:
+        """One for each feature."""
+        return np.array(astuple(self)[:-1])
+
+
+def work(features: Features, weights: Weights) -> Vector:
+    """What each firing costs."""
+    cost: Vector = weights.vector @ features
+    return cost

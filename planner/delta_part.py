@@ -1,0 +1,115 @@
+"""What is known of a node of a delta plan in all its firings, and how its rows in each are computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+import numpy as np
+
+from planner.flow import BASIS, INSERTS, Flow, Vector, gross
+from planner.spread import Spreads
+from planner.weighted import Moment
+
+Leaf: TypeAlias = tuple[int, Moment]
+"""A buffer as it is read."""
+
+Changes: TypeAlias = frozenset[int]
+"""Buffers: something happens if any of their changes is not empty."""
+
+
+class Kind(Enum):
+    """Rows that are there, rows that come and go, or a content with what came to it."""
+
+    CONTENT = "content"
+    CHANGE = "change"
+    RENEWED = "renewed"
+
+
+@dataclass(slots=True)
+class Frame:
+    """What is read in the firings, the outcomes of steps so far, and the rows that nodes dealt with.
+
+    `news` is the share of what is read that is new, `before` the rows of the own content.
+    """
+
+    leaves: Mapping[Leaf, Flow]
+    news: Vector
+    own: Vector
+    steps: dict[int, Flow] = field(default_factory=dict)
+    joined: list[Vector] = field(default_factory=list)
+    gathered: list[Vector] = field(default_factory=list)
+
+
+Run: TypeAlias = Callable[[Frame], Flow]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node: its rows in a frame, and what holds in all frames.
+
+    `sample` are its rows once everything has come, `origin` where they are from, `arrived` the changes among
+    that. Rows cut down to those that meet something of `restricted` stand for more. `keys`: each of their
+    values comes once. `retracted`: a content with its sign changed. `waiting`: what is done once something
+    changed.
+    """
+
+    run: Run
+    sample: Flow
+    columns: Spreads
+    kind: Kind
+    changes: Changes
+    origin: frozenset[object]
+    restricted: frozenset[object] = frozenset()
+    keys: frozenset[int] | None = None
+    arrived: frozenset[object] = frozenset()
+    waiting: tuple[Leaf | None, ...] = ()
+    retracted: bool = False
+
+    @property
+    def rows(self) -> float:
+        """How many there are once everything has come."""
+        return float(gross(self.sample)[0])
+
+    def seen_by(self, other: Part) -> Callable[[Flow], Vector]:
+        """How many rows each of the other's is compared with: those left out would not have met it."""
+        if self.kind is Kind.CHANGE:
+            return gross
+        if other.origin <= self.restricted:
+            return _basis
+        return _rows
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What happens in a firing where something changed: joins and groupings, and contents that are read."""
+
+    operators: Counter[Changes] = field(default_factory=Counter)
+    scans: Counter[tuple[Leaf, Changes]] = field(default_factory=Counter)
+
+    def record(self, waiting: tuple[Leaf | None, ...], changes: Changes) -> None:
+        """Work that is done if any of these changes is not empty; None is a join or a grouping."""
+        for each in waiting:
+            if each is None:
+                self.operators[changes] += 1
+            else:
+                self.scans[each, changes] += 1
+
+
+def presence(rows: Vector) -> Vector:
+    """How likely it is that there is a row."""
+    found: Vector = np.minimum(rows, 1.0)
+    return found
+
+
+def _basis(flow: Flow) -> Vector:
+    found: Vector = flow[BASIS]
+    return found
+
+
+def _rows(flow: Flow) -> Vector:
+    found: Vector = flow[INSERTS]
+    return found

@@ -1,0 +1,84 @@
+"""A subplan as functions: what a firing gives and what it has to do, and the content it has led to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.delta_estimate import Estimator, Known
+from planner.delta_part import Frame, Leaf, Ledger, Part, presence
+from planner.flow import Flow, Vector, content, gross
+from planner.specialise import Facts, specialise
+from planner.weighted import Moment, Subplan
+
+Features: TypeAlias = NDArray[np.float64]
+"""What firings have to do: a row for each of FEATURES, a column for each firing."""
+
+FEATURES: Final = ("jobs", "operators", "changes", "contents", "joined", "gathered", "written")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One of the two: what a firing does, or how everything that is there is computed from scratch."""
+
+    steps: tuple[tuple[int, Part], ...]
+    ledger: Ledger
+    reads: frozenset[Leaf]
+    subplan: Subplan
+
+    @property
+    def outcome(self) -> Part:
+        """The last step."""
+        return self.steps[-1][1]
+
+    def run(self, leaves: Mapping[Leaf, Flow], own: Vector) -> tuple[Flow, Features]:
+        """The change that firings give and what they do for it; own: the rows of the content before."""
+        came = {buffer: gross(leaves[buffer, Moment.CHANGE]) for buffer in self.subplan.reads}
+        everything: Vector = np.sum(list(came.values()), axis=0) if came else own * 0.0
+        held = sum((leaves[each, Moment.AFTER][0] for each in came), own * 0.0)
+        frame = Frame(leaves, np.minimum(everything / np.maximum(held, 1.0), 1.0), own)
+        for number, part in self.steps:
+            frame.steps[number] = part.run(frame)
+        outcome = frame.steps[self.steps[-1][0]]
+        return outcome, self._features(frame, came, everything, outcome)
+
+    def _features(
+        self, frame: Frame, came: Mapping[int, Vector], everything: Vector, outcome: Flow
+    ) -> Features:
+        active = {
+            changes: presence(sum((came[each] for each in changes), everything * 0.0))
+            for changes in {*self.ledger.operators, *(changes for _, changes in self.ledger.scans)}
+        }
+        features = np.zeros((len(FEATURES), len(everything)))
+        features[0] = presence(everything)
+        for changes, count in self.ledger.operators.items():
+            features[1] += count * active[changes]
+        features[2] = sum((came[each] for each, moment in self.reads if moment is Moment.CHANGE), features[2])
+        for (leaf, changes), count in self.ledger.scans.items():
+            features[3] += count * frame.leaves[leaf][0] * active[changes]
+        features[4] = sum(frame.joined, features[4])
+        features[5] = sum(frame.gathered, features[5])
+        features[6] = gross(outcome) * features[0]
+        return features
+
+
+def program(subplan: Subplan, known: Mapping[int, Known], own: Known | None) -> Program:
+    """The subplan over buffers of which this is known; without its `own`: from scratch."""
+    scratch = own is None
+    everything = frozenset(subplan.reads)
+    if scratch:
+        facts = Facts(lambda _: True, unwritten=everything | {subplan.writes})
+        subplan = specialise(subplan, facts)
+    buffers = dict(known) if own is None else {**known, subplan.writes: own}
+    leaves = {
+        (number, moment): content(np.array([each.rows]))
+        for number, each in buffers.items()
+        for moment in Moment
+    }
+    estimator = Estimator(buffers, Frame(leaves, np.ones(1), np.ones(1)), scratch)
+    steps = tuple((each.number, estimator.step(each, everything)) for each in subplan.steps)
+    return Program(steps, estimator.ledger, frozenset(estimator.read), subplan)

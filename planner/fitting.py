@@ -1,0 +1,84 @@
+"""Weights of the cost model from firings that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.cost import Weights
+from planner.delta_program import FEATURES
+from planner.flow import Vector
+
+_BELIEF: Final = 5.0
+"""The defaults count as much as so many firings of the typical size."""
+
+_SURE: Final = 0.9
+_FEWEST: Final = 10
+"""Firings from which on their own spread is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A firing: what it had to do, the work that was, and the seconds that passed."""
+
+    features: Mapping[str, float]
+    work: float
+    seconds: float
+
+
+def fit(measured: Sequence[Measured], defaults: Weights | None = None) -> Weights:
+    """The weights, none below zero, with the least squared error relative to the size of each firing.
+
+    What is not seen in the firings stays as the defaults are; the fewer there are, the more does all else.
+    """
+    known = defaults or Weights()
+    seen = [each for each in measured if each.work > 0.0]
+    if not seen:
+        return known
+    rows = np.array([[each.features.get(name, 0.0) for name in FEATURES] for each in seen])
+    works = np.array([each.work for each in seen])
+    sizes = np.sqrt(works * max(float(np.median(works)), 1e-9))  # neither the small nor the large alone
+    scaled = rows * known.vector / sizes[:, None]
+    # A row for each weight pulls it to its default, by as much as it is seen in a typical firing.
+    pull = np.diag(np.full(len(FEATURES), np.sqrt(_BELIEF) * 0.1 + 1e-6))
+    matrix = np.vstack([scaled, pull])
+    target = np.concatenate([works / sizes, pull.sum(axis=1)])
+    factors = non_negative_least_squares(matrix, target)
+    vector = known.vector * factors
+    return Weights(*vector.tolist(), _latency(seen, rows @ vector, known))
+
+
+def non_negative_least_squares(matrix: Vector, target: Vector) -> Vector:
+    """The x >= 0 with the least |Ax - b|, by the active sets of Lawson and Hanson."""
+    count = matrix.shape[1]
+    solution, free = np.zeros(count), np.zeros(count, dtype=bool)
+    for _ in range(3 * count):
+        gradient = matrix.T @ (target - matrix @ solution)
+        gradient[free] = -np.inf
+        best = int(np.argmax(gradient))
+        if gradient[best] <= 1e-10:
+            break
+        free[best] = True
+        while True:
+            trial = np.zeros(count)
+            trial[free] = np.linalg.lstsq(matrix[:, free], target, rcond=None)[0]
+            if trial[free].min() > 0.0:
+                break
+            bad = free & (trial <= 0.0)
+            step = float((solution[bad] / np.maximum(solution[bad] - trial[bad], 1e-300)).min())
+            solution += step * (trial - solution)
+            free &= solution > 1e-12
+            solution[~free] = 0.0
+        solution = trial
+    return solution
+
+
+def _latency(seen: Sequence[Measured], predicted: Vector, known: Weights) -> float:
+    """The ratio of seconds to predicted work that nine of ten firings keep to."""
+    if len(seen) < _FEWEST:
+        return known.latency
+    seconds = np.array([each.seconds for each in seen])
+    return float(np.quantile(seconds / np.maximum(predicted, 1e-9), _SURE))

@@ -1,0 +1,89 @@
+"""How often each path of a plan is worked in a period: the least work in all that leaves little enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from catalog.schema import TableName
+from planner.cost import Weights
+from planner.pace_knobs import path_knobs
+from planner.pace_reasons import path_plans
+from planner.pace_search import Knobs, Raise, Search, levels
+from planner.pace_trim import trimmed
+from planner.paths import Path
+from planner.schedule import Arrivals, Goal, Point, Schedule, SubplanPlan
+from planner.simulation import Correction, Corrections, Simulation, simulation
+from planner.statistics import Statistics
+from planner.weighted import DeltaPlan, TableBuffer
+
+_NONE: Final = Arrivals(0.0)
+_UNCORRECTED: Final[Corrections] = MappingProxyType[int, Correction]({})
+_PAYS: Final = 0.01
+"""Share of the batch's work: what brings the final work no further down than this is not worth its price."""
+
+
+def schedule(
+    plan: DeltaPlan,
+    statistics: Statistics,
+    arrivals: Mapping[TableName, Arrivals],
+    weights: Weights,
+    goal: Goal,
+    corrections: Corrections = _UNCORRECTED,
+) -> Schedule:
+    """The paces for a period that brings these rows; the statistics are those of its beginning."""
+    played = simulated(plan, statistics, arrivals, weights, corrections)
+    return scheduled(played, goal, path_knobs(played.paths, played.idle))
+
+
+def simulated(
+    plan: DeltaPlan,
+    statistics: Statistics,
+    arrivals: Mapping[TableName, Arrivals],
+    weights: Weights,
+    corrections: Corrections = _UNCORRECTED,
+) -> Simulation:
+    """The period to be played; of a table that is not named nothing is expected."""
+    tables = (each for each in plan.buffers if isinstance(each, TableBuffer))
+    coming = {each.number: arrivals.get(each.table, _NONE) for each in tables}
+    return simulation(plan, statistics, coming, weights, corrections)
+
+
+def scheduled(played: Simulation, goal: Goal, knobs: Knobs) -> Schedule:
+    """What the search comes to with these knobs."""
+    search = Search(played.play, knobs, levels(goal.max_pace))
+    batch = played.play((1,) * len(played.paths)).final
+    limit = limit_of(goal, batch, played.weights)
+    steps = tuple(search.steps(limit))
+    least = min(each.outcome.final for each in steps)
+    enough = max(limit, least + _PAYS * batch)
+    chosen = next(each for each in steps if each.outcome.final <= enough)
+    if least <= limit:
+        chosen = trimmed(search, chosen, limit)
+    return Schedule(
+        goal,
+        path_plans(played, search, steps, chosen, limit),
+        tuple(
+            SubplanPlan(subplan.writes, tuple(each.works.tolist()))
+            for subplan, each in zip(played.plan.subplans, chosen.outcome.played, strict=True)
+        ),
+        final_work=chosen.outcome.final,
+        total_work=chosen.outcome.total,
+        batch_work=batch,
+        recompute_work=played.recompute(),
+        reachable=min(least, chosen.outcome.final) / batch if batch else 1.0,
+        curve=tuple(_point(each, played.paths, knobs) for each in steps),
+    )
+
+
+def limit_of(goal: Goal, batch: float, weights: Weights) -> float:
+    """The most work that may be left: a share of the batch's, or what takes no longer nine times in ten."""
+    return goal.final_work * batch if goal.seconds is None else goal.seconds / weights.latency
+
+
+def _point(step: Raise, paths: tuple[Path, ...], knobs: Knobs) -> Point:
+    if step.knob is None:
+        return Point(step.outcome.final, step.outcome.total, None, 1)
+    pace = step.settings[step.knob]
+    return Point(step.outcome.final, step.outcome.total, paths[knobs.leads[step.knob]], pace)

@@ -1,0 +1,63 @@
+"""What a search of paces turns: each path, each table, or the whole plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.pace_search import Knobs, Settings
+from planner.paths import Path
+from planner.simulation import Pacing
+
+
+def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
+    """Every path by itself; one that nothing comes by is left alone, and none outpaces all that feed it."""
+    free = [place for place, each in enumerate(paths) if each not in idle]
+    feeding = _feeding(paths)
+
+    def paces(settings: Settings) -> Pacing:
+        pacing = [1] * len(paths)
+        for place, pace in zip(free, settings, strict=True):
+            pacing[place] = pace
+        return tuple(pacing)
+
+    def allowed(settings: Settings) -> bool:
+        return is_fed(feeding, paces(settings))
+
+    return Knobs(tuple(free), paces, allowed)
+
+
+def table_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
+    """Every table's path; all above follows at once."""
+    feeding = _feeding(paths)
+    free = [place for place, each in enumerate(paths) if each not in idle and not feeding[place]]
+
+    def paces(settings: Settings) -> Pacing:
+        pacing = [1] * len(paths)
+        for place, pace in zip(free, settings, strict=True):
+            pacing[place] = pace
+        for place, below in feeding.items():
+            if below:
+                pacing[place] = max(pacing[each] for each in below)
+        return tuple(pacing)
+
+    return Knobs(tuple(free), paces, lambda _: True)
+
+
+def whole_knob(paths: tuple[Path, ...]) -> Knobs:
+    """All paths at one pace."""
+    return Knobs((0,), lambda settings: settings * len(paths), lambda _: True)
+
+
+def is_fed(feeding: Mapping[int, tuple[int, ...]], paces: Pacing) -> bool:
+    """Whether no path is worked more often than anything can have come by it."""
+    return all(
+        not below or paces[place] <= max(paces[each] for each in below) for place, below in feeding.items()
+    )
+
+
+def _feeding(paths: tuple[Path, ...]) -> Mapping[int, tuple[int, ...]]:
+    """By the place of each path, in order from the tables: those of the paths that write what it reads."""
+    return {
+        place: tuple(below for below, other in enumerate(paths) if other.writes == each.reads)
+        for place, each in enumerate(paths)
+    }

@@ -1,0 +1,65 @@
+"""What a search says of each path: its pace, and why it has no greater one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.pace_search import Raise, Search
+from planner.paths import Path
+from planner.schedule import PathPlan
+from planner.simulation import Pacing, Simulation
+from planner.weighted import NodeBuffer
+
+IDLE: Final = "nothing is expected to come"
+MET: Final = "the goal is met"
+TOP: Final = "no greater pace is allowed"
+FED_ONCE: Final = "its input comes in one firing"
+FED: Final = "its input does not come more often"
+DECLINED: Final = "not incrementable: more firings leave no less work"
+LITTLE: Final = "not incrementable: what more firings save is not worth them"
+
+
+def path_plans(
+    simulation: Simulation, search: Search, steps: tuple[Raise, ...], chosen: Raise, limit: float
+) -> tuple[PathPlan, ...]:
+    """Every path, from the tables to the answer."""
+    paces = search.knobs.paces(chosen.settings)
+    worth = _worth(search, steps, chosen)
+    met = chosen.outcome.final <= limit
+    idle = simulation.idle
+
+    def reason(place: int, path: Path) -> str:
+        if path in idle:
+            return IDLE
+        if paces[place] >= search.levels[-1]:
+            return TOP
+        fed = _fed(simulation, paces, path)
+        if fed is not None and fed <= paces[place]:
+            return FED_ONCE if fed == 1 else FED
+        if worth.get(place, 1.0) <= 0.0:
+            return DECLINED
+        return MET if met else LITTLE
+
+    return tuple(
+        PathPlan(path, paces[place], worth.get(place), reason(place, path))
+        for place, path in enumerate(simulation.paths)
+    )
+
+
+def _worth(search: Search, steps: tuple[Raise, ...], chosen: Raise) -> dict[int, float]:
+    """What the last raise of each path brought, or the first one that was declined would have."""
+    leads = search.knobs.leads
+    worth = {leads[knob]: each.incrementability for knob, each in search.declined.items()}
+    for each in steps[1:]:
+        assert each.knob is not None, "each step but the first turns a knob"
+        if chosen.settings[each.knob] > 1:
+            worth[leads[each.knob]] = each.incrementability
+    return worth
+
+
+def _fed(simulation: Simulation, paces: Pacing, path: Path) -> int | None:
+    """The greatest pace of the paths that write what the path reads; None of a table."""
+    if not isinstance(simulation.plan.buffers[path.reads], NodeBuffer):
+        return None
+    below = (paces[place] for place, other in enumerate(simulation.paths) if other.writes == path.reads)
+    return max(below, default=1)

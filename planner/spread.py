@@ -1,0 +1,133 @@
+"""How the values of a column are spread over the rows of a node, as far as estimates need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from math import prod
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from dialect.scalar import Reference, Scalar
+from planner.cardinality import join_share
+from planner.columns import references
+from planner.conditions import conjuncts
+from planner.selectivity import selectivity
+from planner.statistics import ColumnStatistics
+
+
+class Moves(IntEnum):
+    """In how many of the rows that are replaced a column's value is another one."""
+
+    NEVER = 0
+    OFTEN = 1  # in half of them: a table's columns
+    EXTREMES = 2  # where another row is the least, the greatest, or among the first
+    ALWAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A column's values; at most `most` of them come. `source` is a buffer of which `rows` rows are left."""
+
+    values: ColumnStatistics
+    moves: Moves
+    most: float
+    source: int
+    rows: float
+
+
+Spreads: TypeAlias = Mapping[int, Spread]
+
+NOWHERE: Final = -1
+"""The source of what is computed."""
+
+
+def statistics_of(columns: Spreads) -> Mapping[int, ColumnStatistics]:
+    """What the estimates of conditions ask for."""
+    return {number: each.values for number, each in columns.items()}
+
+
+def share_of(condition: Scalar, columns: Spreads) -> float:
+    """The share of rows for which the condition is true."""
+    return min(1.0, max(0.0, selectivity(condition, statistics_of(columns))))
+
+
+def share_of_pairs(condition: Scalar, left: Spreads, right: Spreads) -> float:
+    """The share of pairs for which the condition is true."""
+    known = {**statistics_of(left), **statistics_of(right)}
+    return min(1.0, prod(join_share(each, known) for each in conjuncts(condition)))
+
+
+def moves_of(value: Scalar, columns: Spreads) -> Moves:
+    """Whether the value is another one where rows are replaced."""
+    return max((columns[each].moves for each in references(value) if each in columns), default=Moves.NEVER)
+
+
+def filtered(columns: Spreads, condition: Scalar, share: float) -> Spreads:
+    """After a condition that so many rows meet: a column that it looks at alone has as many fewer values."""
+    alone: dict[int, float] = {}
+    for each in conjuncts(condition):
+        read = references(each)
+        if len(read) == 1:
+            [number] = read
+            alone[number] = alone.get(number, 1.0) * share_of(each, columns)
+    return {
+        number: replace(
+            each,
+            most=max(1.0, each.most * alone.get(number, 1.0)),
+            rows=max(1.0, each.rows * share),
+        )
+        for number, each in columns.items()
+    }
+
+
+def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
+    """What is computed from other columns has no more values than they have pairs."""
+    if isinstance(value, Reference) and value.column in columns:
+        return columns[value.column]
+    read = [columns[each] for each in sorted(references(value)) if each in columns]
+    most = max(1.0, min(rows, prod(each.most for each in read)))
+    source = read[0] if len(read) == 1 else None
+    return Spread(
+        ColumnStatistics(most),
+        moves_of(value, columns),
+        most,
+        source.source if source else NOWHERE,
+        source.rows if source else max(1.0, rows),
+    )
+
+
+def limited(columns: Spreads, rows: float) -> Spreads:
+    """Of so many rows."""
+    return {number: replace(each, most=max(1.0, min(each.most, rows))) for number, each in columns.items()}
+
+
+def joined(condition: Scalar, left: Spreads, right: Spreads) -> Spreads:
+    """Of pairs: of columns that are equal both have the fewer values."""
+    both = {**left, **right}
+    for each in conjuncts(condition):
+        pair = _equal(each, both)
+        if pair:
+            fewest = min(both[number].most for number in pair)
+            both |= {number: replace(both[number], most=fewest) for number in pair}
+    return both
+
+
+def combinations(keys: Iterable[int], columns: Spreads, rows: float) -> float:
+    """How many groups there can be by these columns; those of one buffer have no more than it has rows."""
+    sources: dict[int, tuple[float, float]] = {}
+    for each in dict.fromkeys(keys):
+        spread = columns[each]
+        many, most = sources.get(spread.source, (1.0, 1.0))
+        sources[spread.source] = (many * spread.most, max(most, spread.rows))
+    return max(1.0, min(rows, prod(min(many, most) for many, most in sources.values())))
+
+
+def _equal(condition: Scalar, columns: Spreads) -> frozenset[int]:
+    read = references(condition)
+    is_join = len(read) == 2 and read <= columns.keys() and getattr(condition, "name", "") == "="
+    return read if is_join else frozenset()
+
+
+NO_COLUMNS: Final[Spreads] = MappingProxyType({})
