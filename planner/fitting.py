@@ -48,7 +48,8 @@ def fit(measured: Sequence[Measured], defaults: Weights | None = None) -> Weight
     target = np.concatenate([works / sizes, pull.sum(axis=1)])
     factors = non_negative_least_squares(matrix, target)
     vector = known.vector * factors
-    return Weights(*vector.tolist(), _latency(seen, rows @ vector, known))
+    fitted = dict(zip(FEATURES, vector.tolist(), strict=True))
+    return Weights(**fitted, latency=_latency(seen, rows @ vector, known))
 
 
 def non_negative_least_squares(matrix: Vector, target: Vector) -> Vector:
