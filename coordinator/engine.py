@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_outcome
@@ -26,6 +28,7 @@ from executors.spark.session import (
 Outcome = TypeVar("Outcome")
 
 _LOOK_SECONDS: Final = 0.5
+_END_SECONDS: Final = 10.0
 
 _ANYTHING: Final = """
     SELECT a.id % 3, sum(b.id) AS total FROM range(8) AS a JOIN range(8) AS b ON a.id = b.id
@@ -57,15 +60,19 @@ class Engine:
         self._session: SparkSession | None = None
         self._warmed = False
         self._thread = ThreadPoolExecutor(1, "spark")
+        self._idle = threading.Event()
+        self._idle.set()
+        self._stopped = threading.Event()
 
     def run(self, work: Callable[[SparkSession], Outcome], wanted: Callable[[], bool]) -> Outcome:
         """What `work` gives; `wanted` is asked now and then, and once it says no, jobs are cancelled."""
         outcome = self._thread.submit(self._do, work)
-        unwanted = False
-        while not wait_for_outcome([outcome], _LOOK_SECONDS).done:
-            unwanted = unwanted or not wanted()
+        unwanted = True
+        try:
+            unwanted = self._waits_in_vain(outcome, wanted)
+        finally:
             if unwanted:
-                self._interrupt(outcome)
+                self._end(outcome)
         if unwanted and (outcome.cancelled() or outcome.exception() is not None):
             raise Cancelled
         return outcome.result()
@@ -77,16 +84,23 @@ class Engine:
             self._thread.submit(self._do, _warm)
 
     def stop(self) -> None:
-        """End Spark, where it was begun."""
-        self._thread.shutdown(cancel_futures=True)
-        if self._session is not None:
-            close_session(self._session)
-            self._session = None
+        """End Spark, where it was begun, and what it is at, in order if that is soon."""
+        self._stopped.set()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + _END_SECONDS
+        while not self._idle.wait(_LOOK_SECONDS) and time.monotonic() < end:
+            self._interrupt()
+        session, self._session = self._session, None
+        if session is not None:
+            close_session(session)
 
     def _do(self, work: Callable[[SparkSession], Outcome]) -> Outcome:
-        if self._session is None:
-            self._session = open_session(self._settings)
+        self._idle.clear()
         try:
+            if self._stopped.is_set():
+                raise Cancelled
+            if self._session is None:
+                self._session = open_session(self._settings)
             return work(self._session)
         except BROKEN as error:
             if not has_driver():
@@ -100,8 +114,21 @@ class Engine:
             if isinstance(error, PySparkException):
                 raise EngineFailed(f"Spark cannot do this: {str(error).splitlines()[0]}") from error
             raise
+        finally:
+            self._idle.set()
 
-    def _interrupt(self, outcome: Future[Outcome]) -> None:
+    def _waits_in_vain(self, outcome: Future[Outcome], wanted: Callable[[], bool]) -> bool:
+        """Whether somebody ceased to want the outcome before it was there."""
+        while not wait_for_outcome([outcome], _LOOK_SECONDS).done:
+            if self._stopped.is_set() or not wanted():
+                return True
+        return False
+
+    def _end(self, outcome: Future[Outcome]) -> None:
         """Again and again: between two jobs there is nothing to interrupt."""
-        if not outcome.cancel() and self._session is not None:
+        while not outcome.cancel() and not wait_for_outcome([outcome], _LOOK_SECONDS).done:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._session is not None:
             self._session.interruptAll()
