@@ -125,10 +125,17 @@ def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, 
 
 @dataclass(slots=True)
 class SourceState:
-    """What becomes of a table, and the position of its last TRUNCATE."""
+    """What becomes of a table, and the position of its last TRUNCATE.
+
+    `told`: changes tell their whole old rows. `old_rows` names the file of its rows by key, if there is
+    one, and `key` the attnums of that; while old rows are told it may still be filled.
+    """
 
     state: str
     emptied: int
+    told: bool = True
+    old_rows: str | None = None
+    key: tuple[int, ...] = ()
 
 
 def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
@@ -138,9 +145,13 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
         if held.rowcount == 0:
             raise Fenced(_FENCED)
         found = connection.execute(
-            "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint FROM gavial.sources"
+            "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint, old_row_by = 'full', "
+            "old_rows, coalesce(old_row_key, '{}')::int[] FROM gavial.sources"
         )
-        return {oid: SourceState(state, emptied) for oid, state, emptied in found}
+        return {
+            oid: SourceState(state, emptied, told, old_rows, tuple(key))
+            for oid, state, emptied, told, old_rows, key in found
+        }
 
 
 def note_capture(connection: Connection, epoch: int, state: str, detail: str | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from sources.capture import Capture
+from sources.mirrors import mirrors_beside
 from sources.place import Place
 
 
@@ -16,6 +17,7 @@ class Capturing:
 
     def __init__(self, place: Place, slot: str, scratch: Path, allow_unbounded_wal: bool = False) -> None:
         self._capture = Capture(place, slot, scratch, allow_unbounded_wal)
+        self.mirrors = mirrors_beside(scratch)
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(1, "capture")
         self._outcome = self._thread.submit(self._capture.run, lambda: not self._stop.is_set())

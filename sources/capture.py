@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -15,13 +16,14 @@ from psycopg import Connection
 
 from catalog.errors import Error, Fenced
 from catalog.failpoints import failpoint
-from catalog.store import commit_capture, note_capture, require_epoch
+from catalog.store import commit_capture, note_capture, require_epoch, source_states
 from sources.login import connect
+from sources.mirrors import Mirrors, mirrors_beside
 from sources.place import Place
 from sources.replication import KEEPALIVE, Stream, keepalive, replication_connection
 from sources.sealing import Sealer
-from sources.slot import free_slot, open_slot, require_settings
-from sources.transactions import Assembler
+from sources.slot import confirmed_position, free_slot, open_slot, require_settings
+from sources.transactions import Assembler, Ready
 from sources.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -82,12 +84,23 @@ class Capture:
                 shutil.rmtree(self._scratch, ignore_errors=True)
                 self._scratch.mkdir(parents=True, mode=0o700)
                 free_slot(connection, self._slot)
-                stream = Stream(replication, self._slot, position)
                 note_capture(connection, place.epoch, "running", None)
                 watch = Watch(connection, place, self._slot, most)
-                _Follower(self, connection, place, stream, Assembler(position, self._scratch)).run(
-                    go_on, watch
-                )
+                with closing(Mirrors(mirrors_beside(self._scratch))) as mirrors:
+                    begin = self._begin(connection, mirrors, position)
+                    stream = Stream(replication, self._slot, begin)
+                    sealer = Sealer(connection, place, mirrors, stream.report)
+                    assembler = Assembler(begin, self._scratch)
+                    _Follower(self, connection, place, stream, assembler, sealer, position).run(go_on, watch)
+
+    def _begin(self, connection: Connection, mirrors: Mirrors, position: int) -> int:
+        """Where to begin so that the mirrors, too, miss nothing; what is confirmed all of them have."""
+        states = source_states(connection, self._place.epoch)
+        names = [(oid, source.old_rows) for oid, source in states.items() if source.old_rows is not None]
+        followed = mirrors.position(names)
+        if followed is None or followed >= position:
+            return position
+        return min(max(followed, confirmed_position(connection, self._slot)), position)
 
     def progressed(self, position: int) -> None:
         """Everything up to there is in the warehouse."""
@@ -112,14 +125,22 @@ class _Follower:
     """One connection's worth of capture."""
 
     def __init__(
-        self, capture: Capture, connection: Connection, place: Place, stream: Stream, assembler: Assembler
+        self,
+        capture: Capture,
+        connection: Connection,
+        place: Place,
+        stream: Stream,
+        assembler: Assembler,
+        sealer: Sealer,
+        known: int,
     ) -> None:
         self._capture = capture
         self._connection = connection
         self._place = place
         self._stream = stream
         self._assembler = assembler
-        self._sealer = Sealer(connection, place, stream.report)
+        self._sealer = sealer
+        self._known = known
         self._patience = LEAST_SECONDS
         self._since: float | None = None
 
@@ -151,6 +172,8 @@ class _Follower:
         assembler = self._assembler
         if not assembler.pending:
             return False
+        if assembler.position <= self._known:
+            return True
         if self._since is None:
             self._since = time.monotonic()
         return assembler.asked or assembler.ready_bytes >= BATCH_BYTES or self._remaining() <= 0
@@ -164,6 +187,9 @@ class _Follower:
         started = time.monotonic()
         asked = self._assembler.asked
         ready = self._assembler.take()
+        if ready.position <= self._known:
+            self._follow(ready)
+            return
         sealed = self._sealer.seal(ready)
         failpoint("capture: sealed")
         if sealed.batches or sealed.emptied or asked:
@@ -177,10 +203,20 @@ class _Follower:
                 sealed.emptied,
             )
             failpoint("capture: committed")
+        self._sealer.keep(ready.position)
+        failpoint("capture: old rows kept")
         self._confirm(ready.position)
         ready.discard()
         self._since = None
         self._patience = min(max(time.monotonic() - started, LEAST_SECONDS), MOST_SECONDS)
+
+    def _follow(self, ready: Ready) -> None:
+        """A transaction that the warehouse has, and perhaps not every mirror."""
+        self._sealer.follow(ready)
+        self._sealer.keep(ready.position)
+        self._stream.confirm(ready.position)
+        ready.discard()
+        self._since = None
 
     def _confirm(self, position: int) -> None:
         self._stream.confirm(position)

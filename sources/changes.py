@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.errors import ObjectNotInState
-from sources.collected import VOID, Portion, Rows
+from catalog.storage import StoredColumn
+from sources.collected import Rows
 from sources.columns import Decoded, decode_rows
 from sources.fields import Layout
-from sources.pgoutput import DELETE, HEADER, INSERT, UPDATE
+from sources.lookup import Lookup
+from sources.messages import Messages, messages_of
+from sources.pgoutput import DELETE, INSERT, UPDATE
 from sources.shape import Attribute
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT
 
-_HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
-
-Numbers: TypeAlias = npt.NDArray[np.int64]
+_WHOLE: Final = ord("O")
 
 
-def changes_of(rows: Rows, columns: Sequence[Attribute]) -> Iterator[pa.Table]:
-    """The changes that rows of a table mean, a bounded part at a time."""
-    done = 0
-    for portion in rows.portions():
-        count = len(portion.lengths)
-        yield _changes(portion, rows, _commit_lsns(rows, done, done + count), columns)
-        done += count
+def changes_of(
+    rows: Rows, columns: Sequence[Attribute], lookup: Lookup | None, untold: Callable[[], None]
+) -> Iterator[pa.Table]:
+    """The changes that rows of a table mean, a bounded part at a time; old rows are told, or looked up.
 
-
-def _commit_lsns(rows: Rows, start: int, end: int) -> Numbers:
-    """The position of each row's commit."""
-    counts, lsns = np.array(rows.commits, np.int64).T
-    found: Numbers = lsns[np.searchsorted(counts, np.arange(start, end), side="right")]
-    return found
-
-
-def _changes(portion: Portion, rows: Rows, lsns: Numbers, columns: Sequence[Attribute]) -> pa.Table:
-    octets = np.frombuffer(portion.data, np.uint8)
-    messages = np.cumsum(portion.lengths) - portion.lengths
-    counting = lsns != VOID
-    if rows.aborted:
-        counting &= ~np.isin(_subtransactions(octets, messages), np.array(sorted(rows.aborted)))
-    messages, lsns = messages[counting], lsns[counting]
-    kinds = octets[messages + HEADER]
-    tuples = messages + HEADER + (10 if rows.streamed else 6)
-    has_old = (kinds == UPDATE) | (kinds == DELETE)
-    if (octets[tuples[has_old] - 1] != ord("O")).any():
-        raise ObjectNotInState("an update or delete came without its whole old row", hint=_HINT)
+    Where neither is so, `untold` raises, or those changes are left out.
+    """
     stored = [column.stored for column in columns]
-    old = decode_rows(portion.data, tuples[has_old], stored, Layout.PGOUTPUT)
-    has_new = (kinds == UPDATE) | (kinds == INSERT)
+    for messages in messages_of(rows):
+        if lookup is None:
+            told = messages.where((messages.kinds == INSERT) | (messages.letters() == _WHOLE))
+            if len(told) < len(messages):
+                untold()
+            yield _table(told, *_told(told, stored), columns)
+        else:
+            for part, old, new in lookup.completed(messages):
+                before = decode_rows(old.data, old.starts, stored, Layout.PGOUTPUT)
+                after = decode_rows(new.data, new.starts, stored, Layout.PGOUTPUT)
+                yield _table(part, before, after, columns)
+
+
+def _told(messages: Messages, stored: Sequence[StoredColumn]) -> tuple[Decoded, Decoded]:
+    """The old rows, which stand first where there is one, and the new ones."""
+    has_old, has_new = messages.kinds != INSERT, messages.kinds != DELETE
+    old = decode_rows(messages.octets.data, messages.tuples[has_old], stored, Layout.PGOUTPUT)
+    starts = messages.tuples.copy()
     # The new row of an update stands behind its old one and a letter.
-    tuples[has_old] = old.ends + 1
-    new = decode_rows(portion.data, tuples[has_new], stored, Layout.PGOUTPUT)
+    starts[has_old] = old.ends + 1
+    return old, decode_rows(messages.octets.data, starts[has_new], stored, Layout.PGOUTPUT)
+
+
+def _table(messages: Messages, old: Decoded, new: Decoded, columns: Sequence[Attribute]) -> pa.Table:
+    kinds = messages.kinds
+    has_old, has_new = kinds != INSERT, kinds != DELETE
     old_of = np.cumsum(has_old)[has_new] - 1
     arrays = [
         pa.concat_arrays([taken_back, _filled(new, old, i, old_of)])
@@ -65,18 +65,12 @@ def _changes(portion: Portion, rows: Rows, lsns: Numbers, columns: Sequence[Attr
     weights = np.repeat(np.array([-1, 1]), [has_old.sum(), has_new.sum()])
     names = [f"a{column.number}" for column in columns]
     return pa.table(
-        [*arrays, pa.array(weights), pa.array(lsns[order]), pa.array(kinds[order] == UPDATE)],
+        [*arrays, pa.array(weights), pa.array(messages.lsns[order]), pa.array(kinds[order] == UPDATE)],
         names=[*names, WEIGHT, COMMIT_LSN, IS_UPDATE],
     )
 
 
-def _subtransactions(octets: npt.NDArray[np.uint8], messages: Numbers) -> Numbers:
-    at = messages[:, None] + np.arange(HEADER + 1, HEADER + 5)
-    numbers: Numbers = octets[at].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1])
-    return numbers
-
-
-def _filled(new: Decoded, old: Decoded, column: int, old_of: Numbers) -> pa.Array:
+def _filled(new: Decoded, old: Decoded, column: int, old_of: npt.NDArray[np.int64]) -> pa.Array:
     """New values; one that was not sent, because it did not change, is the old row's."""
     unchanged = new.unchanged[column]
     if unchanged is None:

@@ -29,6 +29,15 @@ _NOTE: Final = """
         SELECT relation FROM gavial.sources WHERE relation::oid = ANY (%s::oid[]) FOR UPDATE SKIP LOCKED)
     UPDATE gavial.sources s SET state = %s, detail = %s FROM free WHERE s.relation = free.relation
 """
+# Until its copy is there nobody knows old rows that a table does not tell.
+_TELL: Final = """
+    SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
+    WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
+"""
+_FORGET: Final = """
+    UPDATE gavial.sources SET old_rows = NULL, old_row_key = NULL
+    WHERE relation::oid = ANY (%s::oid[]) AND old_rows IS NOT NULL
+"""
 _BEGINNING: Final = """
     SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'gavial capture' AND wait_event_type = 'Lock'
@@ -46,6 +55,10 @@ def join_tables(
     """
     waiting = _waiting_tables(connection)
     if not waiting:
+        return False
+    try:
+        _tell_whole_rows(connection, place, waiting)
+    except psycopg.errors.LockNotAvailable:
         return False
     shapes = [shape for each in waiting if (shape := _storable_shape(connection, place, each))]
 
@@ -76,6 +89,14 @@ def _waiting_tables(connection: Connection) -> list[int]:
         "WHERE s.state IN ('joining', 'copying') ORDER BY 1"
     )
     return [row[0] for row in found]
+
+
+def _tell_whole_rows(connection: Connection, place: Place, relations: list[int]) -> None:
+    """What was known of their rows may be wrong by now."""
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute(_TELL, (relations,))
+        connection.execute(_FORGET, (relations,))
 
 
 def _storable_shape(connection: Connection, place: Place, relation: int) -> Shape | None:

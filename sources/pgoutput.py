@@ -43,10 +43,15 @@ class ToldColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """How the rows of a table look from here on."""
+    """How the rows of a table look from here on.
+
+    Its changes tell their whole old rows, or of these only the columns at the places `key`.
+    """
 
     oid: int
     columns: tuple[ToldColumn, ...]
+    whole: bool = True
+    key: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +164,16 @@ def _relation(data: bytes, at: int) -> Relation:
     (oid,) = struct.unpack_from(">I", data, at)
     _schema, at = _text(data, at + 4)
     _name, at = _text(data, at)
-    (count,) = struct.unpack_from(">H", data, at + 1)
+    identity, count = struct.unpack_from(">cH", data, at)
     at += 3
-    columns = []
-    for _ in range(count):
+    columns, key = [], []
+    for place in range(count):
+        if data[at] & 1:
+            key.append(place)
         name, at = _text(data, at + 1)
         columns.append(ToldColumn(name, *struct.unpack_from(">Ii", data, at)))
         at += 8
-    return Relation(oid, tuple(columns))
+    return Relation(oid, tuple(columns), identity == b"f", tuple(key))
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:

@@ -14,19 +14,26 @@ import pyarrow.compute as pc
 from psycopg import Connection
 
 from catalog.batch import Batch
-from catalog.errors import Error
+from catalog.errors import Error, ObjectNotInState
 from catalog.failpoints import failpoint
 from catalog.store import SourceState, hold_epoch, manifest, source_states
 from sources.changes import changes_of
 from sources.collected import Rows
+from sources.lookup import Lookup, renewed
+from sources.messages import messages_of
+from sources.mirror import MirrorLost
+from sources.mirrors import Mirrors
 from sources.pgoutput import Relation
 from sources.place import Place
 from sources.transactions import Emptied, Part, Ready
-from sources.versions import Version, version_of
+from sources.versions import Version, version_of, written_columns
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 
 log = logging.getLogger(__name__)
 
+_LOST: Final = "the copy of its rows by key was lost; it is copied anew"
+_UNTOLD: Final = "an update or delete came without its whole old row"
+_HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
 _SET_ASIDE: Final = "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation = %s::oid"
 
 
@@ -46,9 +53,12 @@ class Sealed:
 class Sealer:
     """Knows what columns the tables have; `breathe` is called between two batches."""
 
-    def __init__(self, connection: Connection, place: Place, breathe: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: Connection, place: Place, mirrors: Mirrors, breathe: Callable[[], None]
+    ) -> None:
         self._connection = connection
         self._place = place
+        self._mirrors = mirrors
         self._breathe = breathe
         self._versions: dict[int, tuple[Relation, Version]] = {}
 
@@ -56,6 +66,7 @@ class Sealer:
         """Durable when this returns, and gone if it raises; a table that cannot be followed is set aside."""
         # Read after all that is ready has come: who changes a state later copies at a later position.
         states = source_states(self._connection, self._place.epoch)
+        self._mirrors.leave_all_but({oid: source.old_rows for oid, source in states.items()})
         sealed = Sealed()
         try:
             for part in ready.parts:
@@ -66,6 +77,38 @@ class Sealer:
             self._place.warehouse.remove(batch.file for batch in sealed.batches)
             raise
         return sealed
+
+    def follow(self, ready: Ready) -> None:
+        """What the warehouse has already, for the mirrors that have not."""
+        states = source_states(self._connection, self._place.epoch)
+        for part in ready.parts:
+            oid = part.relation.oid if isinstance(part, Rows) else part.relation
+            source = states.get(oid)
+            if source is not None and source.state == "captured" and source.old_rows is not None:
+                try:
+                    self._follow_part(part, oid, source, ready.position)
+                except (MirrorLost, Unfollowed):
+                    self._set_aside(oid, "joining", _LOST)
+
+    def keep(self, position: int) -> None:
+        """The mirrors have what is in the warehouse."""
+        for oid in self._mirrors.commit(position):
+            self._set_aside(oid, "joining", _LOST)
+
+    def _follow_part(self, part: Part, oid: int, source: SourceState, position: int) -> None:
+        assert source.old_rows is not None
+        if self._mirrors.of(oid, source.old_rows).position >= position:
+            return
+        match part:
+            case Rows():
+                lookup = self._lookup(part.relation, source, self._version(part.relation, True))
+                for messages in messages_of(part):
+                    for _ in lookup.completed(messages) if lookup else ():
+                        pass
+            case Emptied():
+                self._mirrors.of(oid, source.old_rows).empty()
+            case _:
+                assert_never(part)
 
     def _seal_part(self, part: Part, oid: int, source: SourceState, sealed: Sealed) -> bool:
         """False if the table is set aside; one whose copy is under way is copied again by itself."""
@@ -86,6 +129,9 @@ class Sealer:
             if captured:
                 self._set_aside(oid, "joining", "its columns changed; it is copied anew")
             return not captured
+        except MirrorLost:
+            self._set_aside(oid, "joining", _LOST)
+            return False
         except Error as error:
             self._set_aside(oid, "stopped", ": ".join(filter(None, (error.message, error.detail))))
             return False
@@ -97,13 +143,16 @@ class Sealer:
         match part:
             case Rows():
                 version = self._version(part.relation, source.state == "captured")
-                for table in changes_of(part, version.columns):
+                lookup = self._lookup(part.relation, source, version)
+                for table in changes_of(part, version.columns, lookup, lambda: self._untold(oid, source)):
                     yield table, version.number
             case Emptied(lsn=lsn):
                 # What a copy that is under way has seen of this, its end will tell.
                 if source.state == "captured":
                     for batch in self._held(oid, source.emptied, sealed):
                         yield taken_back(self._place.warehouse.read(batch), lsn - 1), batch.schema_version
+                    if source.old_rows is not None:
+                        self._mirrors.of(oid, source.old_rows).empty()
                 source.emptied = sealed.emptied[oid] = lsn
             case _:
                 assert_never(part)
@@ -125,7 +174,33 @@ class Sealer:
             self._versions[relation.oid] = relation, version
         return version
 
+    def _lookup(self, relation: Relation, source: SourceState, version: Version) -> Lookup | None:
+        """By which old rows are found that are not told; None if nobody keeps them."""
+        if source.state != "captured" or source.old_rows is None:
+            return None
+        mirror = self._mirrors.of(relation.oid, source.old_rows)
+        places = {column.number: place for place, column in enumerate(version.columns)}
+        key = [places[number] for number in source.key if number in places]
+        if len(key) < len(source.key) or not (relation.whole or set(key) == set(relation.key)):
+            raise MirrorLost("changes tell another key")
+
+        def as_now(number: int, row: bytes) -> bytes:
+            before = written_columns(self._connection, relation.oid, number)
+            return renewed(row, before, written_columns(self._connection, relation.oid, version.number))
+
+        return Lookup(mirror, version, key, source.told, as_now)
+
+    def _untold(self, oid: int, source: SourceState) -> None:
+        """What was changed before the table told whole rows, its copy will have."""
+        if source.state == "captured":
+            if source.told:
+                raise ObjectNotInState(_UNTOLD, hint=_HINT)
+            raise MirrorLost(_UNTOLD)
+        if source.state == "copying":
+            self._set_aside(oid, "joining", _UNTOLD)
+
     def _set_aside(self, oid: int, state: str, detail: str) -> None:
+        self._mirrors.leave(oid)
         log.log(logging.ERROR if state == "stopped" else logging.INFO, "table %d: %s: %s", oid, state, detail)
         with self._connection.transaction():
             hold_epoch(self._connection, self._place.epoch)

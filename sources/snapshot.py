@@ -53,7 +53,7 @@ def copy_table(
     sealed: list[Batch] = []
 
     def copy(piece: Piece) -> None:
-        for rows in _rows_of(place.address, position, shape, piece):
+        for rows in rows_of(place.address, position, shape, piece):
             if not go_on():
                 raise Stopped
             table = as_insertions(rows, shape, position.lsn)
@@ -63,7 +63,7 @@ def copy_table(
 
     try:
         with ThreadPoolExecutor(WORKERS, "copy") as workers:
-            for _ in workers.map(copy, _pieces(place.address, shape)):
+            for _ in workers.map(copy, pieces_of(place.address, shape)):
                 failpoint("copy piece done")
     except BaseException:
         place.warehouse.remove(batch.file for batch in sealed)
@@ -71,7 +71,7 @@ def copy_table(
     return tuple(sealed)
 
 
-def _pieces(address: str, shape: Shape) -> list[Piece]:
+def pieces_of(address: str, shape: Shape) -> list[Piece]:
     """Every block of every leaf, once."""
     with connect(address, "gavial copy") as connection:
         blocks: dict[int, int | None] = dict(
@@ -100,7 +100,7 @@ def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
     )
 
 
-def _rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[Rows]:
+def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[Rows]:
     """In a transaction of its own, so that a lock somebody waits for is not held for long."""
     with connect(address, "gavial copy") as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ

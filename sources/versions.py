@@ -15,6 +15,7 @@ from sources.shape import Attribute, read_shape
 _LATEST: Final = """
     SELECT version, columns FROM gavial.schemas WHERE relation = %s::oid ORDER BY version DESC LIMIT 1
 """
+_WRITTEN: Final = "SELECT columns FROM gavial.schemas WHERE relation = %s::oid AND version = %s"
 _MISSING: Final = """
     SELECT attnum::int, (attmissingval::text::text[])[1] FROM pg_attribute
     WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
@@ -68,6 +69,13 @@ def version_of(
         (relation, latest + 1, json.dumps([_written(each) for each in described])),
     )
     return Version(latest + 1, columns)
+
+
+def written_columns(connection: Connection, relation: int, version: int) -> tuple[Known, ...]:
+    """The columns of a version that was written down."""
+    row = connection.execute(_WRITTEN, (relation, version)).fetchone()
+    assert row is not None, "who writes rows writes down what their columns are"
+    return tuple(_parsed(*each) for each in row[0])
 
 
 def follow(

@@ -32,6 +32,8 @@ DECLARE
     changed regclass;
     known boolean;
 BEGIN
+    UPDATE gavial.sources s SET old_row_by = 'full'
+    WHERE s.relation = keep_whole_rows.relation AND s.old_row_by <> 'full';
     -- What partitions send is described by the identity of their root, so that counts as well.
     FOR changed, known IN SELECT c.oid, c.relkind = 'p' OR gavial.has_identity(c.oid) FROM pg_class c
         WHERE c.relreplident <> 'f' AND (c.oid = relation OR c.oid IN (SELECT l FROM gavial.leaves(relation) l))
@@ -62,8 +64,8 @@ BEGIN
     END IF;
     PERFORM gavial.keep_whole_rows(relation);
     EXECUTE format('ALTER PUBLICATION gavial ADD TABLE %s', relation::regclass);
-    INSERT INTO gavial.sources (relation, old_row_by, leaves)
-    VALUES (relation, 'full', ARRAY(SELECT l::regclass FROM gavial.leaves(relation) l ORDER BY l))
+    INSERT INTO gavial.sources (relation, leaves)
+    VALUES (relation, ARRAY(SELECT l::regclass FROM gavial.leaves(relation) l ORDER BY l))
     ON CONFLICT ON CONSTRAINT sources_pkey
     DO UPDATE SET state = 'joining', detail = NULL, captured_from = NULL, leaves = excluded.leaves;
     NOTIFY gavial;
@@ -72,6 +74,29 @@ $body$;
 REVOKE ALL ON FUNCTION gavial.enrol(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.enrol(oid) IS 'makes the changes of a table known to capture';
 
+CREATE OR REPLACE FUNCTION gavial.give_back(relation oid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    changed record;
+BEGIN
+    FOR changed IN SELECT i.* FROM gavial.identities i
+        WHERE i.relation = give_back.relation OR i.relation IN (SELECT l FROM gavial.leaves(give_back.relation) l)
+    LOOP
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', changed.relation, CASE changed.before
+            WHEN 'i' THEN coalesce('USING INDEX ' || (SELECT quote_ident(c.relname) FROM pg_class c WHERE c.oid = changed.before_index),
+                                   'DEFAULT')
+            WHEN 'n' THEN 'NOTHING' ELSE 'DEFAULT' END);
+    END LOOP;
+    -- While one of them still has to change, the others' rows here tell what it will be.
+    DELETE FROM gavial.identities i
+    WHERE i.relation = give_back.relation OR i.relation IN (SELECT l FROM gavial.leaves(give_back.relation) l);
+END
+$body$;
+REVOKE ALL ON FUNCTION gavial.give_back(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.give_back(oid) IS 'gives a table and its partitions the replica identities that capture took from them';
+
 CREATE OR REPLACE FUNCTION gavial.dismiss() RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
@@ -79,7 +104,6 @@ CREATE OR REPLACE FUNCTION gavial.dismiss() RETURNS void
 AS $body$
 DECLARE
     idle record;
-    changed record;
 BEGIN
     DELETE FROM gavial.sources s WHERE NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = s.relation);
     IF FOUND THEN
@@ -89,13 +113,7 @@ BEGIN
                 WHERE n.pubname = 'gavial' AND NOT EXISTS (SELECT FROM gavial.reads r WHERE r.relation = p.prrelid)
     LOOP
         EXECUTE format('ALTER PUBLICATION gavial DROP TABLE %s', idle.relation);
-        FOR changed IN DELETE FROM gavial.identities i
-                    WHERE i.relation = idle.relation OR i.relation IN (SELECT l FROM gavial.leaves(idle.relation) l)
-                    RETURNING i.* LOOP
-            EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', changed.relation, CASE changed.before
-                WHEN 'i' THEN 'USING INDEX ' || (SELECT quote_ident(c.relname) FROM pg_class c WHERE c.oid = changed.before_index)
-                WHEN 'n' THEN 'NOTHING' ELSE 'DEFAULT' END);
-        END LOOP;
+        PERFORM gavial.give_back(idle.relation);
     END LOOP;
     DELETE FROM gavial.identities i WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = i.relation);
 END

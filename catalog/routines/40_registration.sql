@@ -9,7 +9,8 @@ BEGIN
     IF (SELECT count(*) FROM pg_class c WHERE c.oid IN (NEW.result, NEW.view) AND pg_has_role(c.relowner, 'USAGE'))
         <> num_nonnulls(NEW.result, NEW.view) THEN
         RAISE insufficient_privilege USING
-            MESSAGE = format('must be owner of standing query %s', NEW.result::regclass);
+            MESSAGE = format('must be owner of %s %s', CASE NEW.kind WHEN 'old_row' THEN 'table' ELSE 'standing query' END,
+                             NEW.result::regclass);
     END IF;
     RETURN NEW;
 END
@@ -27,6 +28,7 @@ BEGIN
         WHEN 'options' THEN PERFORM gavial.change_options(NEW.result, NEW.arguments);
         WHEN 'suspend' THEN PERFORM gavial.suspend(NEW.result);
         WHEN 'resume' THEN PERFORM gavial.resume(NEW.result);
+        WHEN 'old_row' THEN PERFORM gavial.choose_old_row(NEW.result, NEW.arguments ->> 'how');
         WHEN 'refresh' THEN PERFORM gavial.ask(NEW.kind, NEW.result, (NEW.arguments ->> 'run')::uuid);
     END CASE;
     RETURN NULL;

@@ -22,7 +22,6 @@ DECLARE
     source record;
     leaves_now regclass[];
 BEGIN
-    PERFORM gavial.keep_whole_rows(s.relation) FROM gavial.sources s;
     FOR source IN SELECT s.relation, s.leaves FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation AND c.relkind = 'p' LOOP
         leaves_now := ARRAY(SELECT l::regclass FROM gavial.leaves(source.relation) l ORDER BY l);
         CONTINUE WHEN leaves_now = source.leaves;
@@ -34,6 +33,7 @@ BEGIN
         WHERE s.relation = source.relation;
         NOTIFY gavial;
     END LOOP;
+    PERFORM gavial.keep_whole_rows(s.relation) FROM gavial.sources s WHERE NOT gavial.keeps_key(s.relation);
 END
 $body$;
 COMMENT ON FUNCTION gavial.on_structure() IS 'keeps the replica identities of captured tables, and notices partitions that come or go';
