@@ -15,7 +15,7 @@ from catalog.batch import Batch, Bounds
 
 _QUERIES: Final = """
     SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings,
-           q.status, q.status_sqlstate, q.status_detail, q.position IS NOT NULL,
+           q.status, q.status_sqlstate, q.status_detail, (q.position - '0/0')::int8,
            (SELECT max(t.fired) FROM gavial.triggers t WHERE t.query_id = q.id),
            NOT EXISTS (SELECT FROM gavial.reads r LEFT JOIN gavial.sources s USING (relation)
                        WHERE r.query_id = q.id AND s.state IS DISTINCT FROM 'captured'),
@@ -34,8 +34,8 @@ _RUNS: Final = """
 class Running:
     """A standing query: what it is called, what it is made of and how it stands.
 
-    `captured`: everything that it reads is in the warehouse. `unlogged`: a crash of the server empties its
-    answer.
+    `position`: of its answer, if it has one. `captured`: everything that it reads is in the warehouse.
+    `unlogged`: a crash of the server empties its answer.
     """
 
     id: UUID
@@ -47,12 +47,17 @@ class Running:
     status: str
     sqlstate: str | None
     detail: str | None
-    answered: bool
+    position: int | None
     fired: datetime | None
     captured: bool
     unlogged: bool
     schema: str
     name: str
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer."""
+        return self.position is not None
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -185,38 +190,6 @@ def save_differences(connection: Connection, run: UUID, found: Iterable[tuple[st
             "INSERT INTO gavial.differences (run_id, side, row_text, rows) VALUES (%s, %s, %s, %s)",
             [(run, *each) for each in found],
         )
-
-
-def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
-    """A firing begins; its number."""
-    row = connection.execute(
-        "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
-        "VALUES (%s, %s, clock_timestamp(), 'spark') RETURNING id",
-        ([query], list(paths)),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def end_execution(connection: Connection, number: int, rows_in: int, rows_out: int, jobs: int) -> None:
-    """A firing is committed."""
-    connection.execute(
-        "UPDATE gavial.executions SET finished = clock_timestamp(), rows_in = %s, rows_out = %s, jobs = %s, "
-        "wall_seconds = extract(epoch FROM clock_timestamp() - started) WHERE id = %s",
-        (rows_in, rows_out, jobs, number),
-    )
-
-
-def record_trigger(
-    connection: Connection, query: UUID, fired: datetime, position: int, seconds: float
-) -> None:
-    """An answer is published for a trigger that fired then."""
-    connection.execute(
-        "INSERT INTO gavial.triggers (query_id, fired, position, goal, final_seconds) "
-        "SELECT id, %s, '0/0'::pg_lsn + %s::numeric, (options ->> 'FINAL_WORK')::float8, %s "
-        "FROM gavial.queries WHERE id = %s",
-        (fired, position, seconds, query),
-    )
 
 
 def fail_query(connection: Connection, query: Running, status: str, failure: Failure) -> None:

@@ -35,6 +35,7 @@ from catalog.running import (
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.store import hold_epoch
+from coordinator.ahead import Ahead
 from coordinator.due import Due, groups, is_first, is_triggered
 from coordinator.engine import Cancelled, Engine
 from coordinator.failing import Patience, failure_of, is_passing, needs_resume, status_after, why_not
@@ -107,6 +108,7 @@ class Answering:
         self._looked_at = 0
         self._kept_house = float("-inf")
         self._merging = Merging(place, position)
+        self._ahead = Ahead(position, self._standing, self._wanted)
         self._verifications = Verifications(place.address, position, self._standing, self._wanted)
 
     def run(self) -> None:
@@ -115,8 +117,8 @@ class Answering:
             connection.execute("LISTEN gavial")
             try:
                 while not self._stop.is_set():
-                    self._look(connection)
-                    self._wait(connection)
+                    if not self._look(connection):
+                        self._wait(connection)
                 self._collect_garbage(connection)
             finally:
                 self._verifications.release()
@@ -134,8 +136,11 @@ class Answering:
             for _ in connection.notifies(timeout=seconds, stop_after=1):
                 return
 
-    def _look(self, connection: Connection) -> None:
-        """Everything that is owed now."""
+    def _look(self, connection: Connection) -> bool:
+        """Everything that is owed now; where nothing is, a part of what can be done ahead.
+
+        False if nobody knows of more.
+        """
         self._looked_at = self._position()
         queries = running_queries(connection)
         runs = waiting_runs(connection)
@@ -150,9 +155,13 @@ class Answering:
         for group in groups(due):
             self._answer(connection, group)
         self._verifications.look(connection, able, [run for run in runs if run.kind == "verify"])
-        if not due and not runs:
-            self._merging.step(connection)
         self._awaited = [run.target for run in refreshes if run.query in able]
+        if due or runs or self._stop.is_set():
+            return False
+        if self._ahead.step(connection, able):
+            return True
+        self._merging.step(connection)
+        return False
 
     def _due(self, connection: Connection, query: Running, refreshes: Sequence[Run]) -> Due | None:
         """With the statements that its answer will do for; None if no answer is owed."""
@@ -169,7 +178,7 @@ class Answering:
 
     def _fires(self, connection: Connection, query: Running) -> bool:
         def waiting() -> int:
-            return self._standing(connection, query).rows_waiting(connection)
+            return self._standing(connection, query).rows_waiting(connection, query)
 
         return is_triggered(query, datetime.now(UTC), waiting)
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+import psycopg
 import pyarrow as pa
 from psycopg import Connection
 from pyspark.sql import SparkSession
 
 from catalog.errors import Error
+from catalog.executions import Execution, Outcome, begin_execution, end_execution, record_trigger
+from catalog.failpoints import failpoint
+from catalog.paces import begin_period, note_worked, paces_of
 from catalog.running import (
     Running,
     batches_of,
-    begin_execution,
-    end_execution,
     forget_batches_like,
     hold_query,
     offsets,
     plan_of,
-    record_trigger,
     rows_behind,
     save_offsets,
     save_plan,
@@ -33,7 +34,9 @@ from catalog.storage import FREE_NUMERIC, Storage
 from catalog.store import hold_epoch, name_batches
 from catalog.types import NO_TYPMOD, NUMERIC
 from coordinator.engine import Engine
-from coordinator.firing import Fired, Round
+from coordinator.fired import Fired
+from coordinator.firing import Round
+from coordinator.pacing import Paced, tables_below
 from coordinator.planning import Bound, bind_view, digest_of, plan_bound
 from coordinator.publishing import Answer, StoredColumn, apply_changes
 from coordinator.shelf import Shelf
@@ -45,6 +48,7 @@ from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from executors.spark.types import arrow_schema
 from planner.logical import Field
+from planner.paths import Path, paths
 from planner.plan import Planned
 from planner.weighted import NodeBuffer, TableBuffer
 from sources.place import Place
@@ -112,7 +116,7 @@ class StandingQuery:
         """Compute everything up to a position; nothing of it is committed."""
         anew = anew or query.status == "initialising" or self._published not in self.offsets
         schema = arrow_schema(self.work.schemas[self.work.plan.answer])
-        if not anew and rows_behind(connection, self._positions()) == 0:
+        if not anew and self._is_flushed() and rows_behind(connection, self._positions()) == 0:
             return Ready(position, 0, None, schema.empty_table(), self.offsets, anew)
         try:
             return self._fire(connection, position, anew, False, wanted)
@@ -127,7 +131,8 @@ class StandingQuery:
     ) -> Ready:
         shelf = self._shelf(connection, self.work.tables if rebuild else self.work.schemas)
         offsets = NOTHING_READ if rebuild else self.offsets
-        number = begin_execution(connection, self.query.id, ())
+        all_paths = range(len(paths(self.work.plan)))
+        number = begin_execution(connection, self.query.id, all_paths)
         warehouse = self.place.warehouse
 
         def work(session: SparkSession) -> Fired:
@@ -141,22 +146,86 @@ class StandingQuery:
         reached = {**fired.offsets, self._published: last}
         return Ready(position, number, fired, changes, reached, anew, rebuild)
 
+    def paced(self, connection: Connection) -> tuple[Paced, ...]:
+        """Its paths, from the tables to the answer, as far as they are worked between triggers."""
+        paces = paces_of(connection, self.query.id)
+        below = tables_below(self.work.plan, self.work.tables)
+        return tuple(
+            Paced(path, pace, below[path], had)
+            for number, path in enumerate(paths(self.work.plan))
+            for pace, had in [paces.get(number, (1, 0))]
+        )
+
+    def work_ahead(
+        self,
+        connection: Connection,
+        query: Running,
+        position: int,
+        due: Mapping[Path, int],
+        wanted: Callable[[], bool],
+    ) -> bool:
+        """Fire what is due between triggers, and commit it; each path with the rows of the period so far.
+
+        False if the query is not what it was.
+        """
+        numbers = {path: number for number, path in enumerate(paths(self.work.plan))}
+        shelf = self._shelf(connection, self.work.schemas)
+        number = begin_execution(connection, query.id, sorted(numbers[each] for each in due))
+        warehouse = self.place.warehouse
+
+        def work(session: SparkSession) -> Fired:
+            return Round(session, self.work, self.offsets, shelf, warehouse, number).fire(position, due)
+
+        fired = self.engine.run(work, wanted)
+        failpoint("ahead: fired")
+        committed = False
+        try:
+            with connection.transaction():
+                hold_epoch(connection, self.place.epoch)
+                if self._is_as_planned(connection, query):
+                    self._save(connection, number, position, fired, fired.offsets)
+                    note_worked(connection, query.id, {numbers[path]: rows for path, rows in due.items()})
+                    committed = True
+                failpoint("ahead: before commit")
+        except psycopg.Error:
+            committed = connection.closed  # then nobody knows
+            raise
+        finally:
+            if not committed:
+                warehouse.remove(each.file for each in fired.batches)
+        if committed:
+            self.offsets = fired.offsets
+        return committed
+
+    def _is_as_planned(self, connection: Connection, query: Running) -> bool:
+        """Whether it is what it was, and so are its tables; it stays so until the transaction ends."""
+        return hold_query(connection, query) and self.tables == tables_of(connection, query.id)
+
     def publish(self, connection: Connection, query: Running, ready: Ready, moment: datetime) -> bool:
         """Within the caller's transaction, which holds the epoch; False if the query is not what it was."""
-        if not hold_query(connection, query) or self.tables != tables_of(connection, query.id):
+        if not self._is_as_planned(connection, query):
             return False
         if ready.rebuilt:
             forget_batches_like(connection, node_buffers(query.id))
         if ready.fired is not None:
-            name_batches(connection, ready.fired.batches)
-            save_offsets(connection, query.id, offsets_to(ready.offsets))
+            self._save(connection, ready.number, ready.position, ready.fired, ready.offsets)
             apply_changes(connection, self.answer_table, ready.changes, ready.anew)
-            figures = ready.fired.rows_in, ready.fired.rows_out, ready.fired.jobs
-            end_execution(connection, ready.number, *figures)
-        seconds = 0.0 if ready.fired is None else ready.fired.seconds
-        record_trigger(connection, query.id, moment, ready.position, seconds)
+        outcome = Outcome(None, None, None, 0.0 if ready.fired is None else ready.fired.seconds, None)
+        record_trigger(connection, query.id, moment, ready.position, outcome)
+        begin_period(connection, query.id)
         set_position(connection, query.id, ready.position)
         return True
+
+    def _save(
+        self, connection: Connection, number: int, position: int, fired: Fired, reached: Offsets
+    ) -> None:
+        """What a firing came to, in the caller's transaction."""
+        name_batches(connection, fired.batches)
+        save_offsets(connection, self.query.id, offsets_to(reached))
+        execution = Execution(
+            position, fired.rows_in, fired.rows_out, fired.jobs, fired.processor_seconds, fired.work, None
+        )
+        end_execution(connection, number, execution)
 
     def settle(self, ready: Ready) -> None:
         """What was published is committed."""
@@ -179,14 +248,24 @@ class StandingQuery:
         finally:
             self.discard(ready)
 
-    def rows_waiting(self, connection: Connection) -> int:
-        """Changed rows of its tables since it was fired."""
-        return rows_behind(connection, self._positions())
+    def rows_waiting(self, connection: Connection, query: Running) -> int:
+        """Changed rows of its tables since its answer."""
+        return rows_behind(connection, dict.fromkeys(self._positions(), query.position or 0))
 
     @property
     def _published(self) -> tuple[int, str]:
         """Under what its offset is kept up to which the answer is published."""
         return PUBLISHED, self.work.name(self.work.plan.answer)
+
+    def _is_flushed(self) -> bool:
+        """Whether nothing that was computed waits to be read."""
+        read = [(each.writes, buffer) for each in self.work.plan.subplans for buffer in each.reads]
+        read.append((PUBLISHED, self.work.plan.answer))
+        written = ((subplan, buffer, self.work.name(buffer)) for subplan, buffer in read)
+        return all(
+            self.offsets.get((subplan, name), 0) >= self.offsets.get((buffer, name), 0)
+            for subplan, buffer, name in written
+        )
 
     def _positions(self) -> dict[str, int]:
         """Up to where each table has been read by all who read it."""

@@ -1,0 +1,124 @@
+"""Firings and answers published, as they are told of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from psycopg import Connection
+
+_TRIGGER: Final = """
+    WITH before AS (
+        SELECT coalesce(max(position), '0/0') AS position FROM gavial.triggers WHERE query_id = %(query)s
+    ), made AS (
+        SELECT sum(e.measured_work) AS total FROM gavial.executions e, before b
+        WHERE e.query_ids = ARRAY[%(query)s::uuid] AND e.finished IS NOT NULL AND e.position > b.position
+    )
+    INSERT INTO gavial.triggers (query_id, fired, position, goal, predicted_final_work, measured_final_work,
+        batch_work, final_seconds, total_work, met)
+    SELECT q.id, %(fired)s, '0/0'::pg_lsn + %(position)s::numeric, %(goal)s::float8, q.predicted_final_work,
+        %(measured)s::float8, %(batch)s::float8, %(seconds)s::float8, made.total, %(met)s::boolean
+    FROM gavial.queries q, made WHERE q.id = %(query)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a subplan took in a firing, and what the cost model sees of it."""
+
+    subplan: int
+    rows_in: int
+    rows_out: int
+    work: float
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What a firing came to."""
+
+    position: int
+    rows_in: int
+    rows_out: int
+    jobs: int
+    processor_seconds: float | None
+    work: float
+    predicted: float | None
+    measurements: tuple[Measurement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an answer came out: the goal, the final work as a share of a batch's, what that is, and seconds."""
+
+    goal: float | None
+    measured: float | None
+    batch: float | None
+    seconds: float
+    met: bool | None
+
+
+def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
+    """A firing begins; its number."""
+    row = connection.execute(
+        "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
+        "VALUES (%s, %s, clock_timestamp(), 'spark') RETURNING id",
+        ([query], list(paths)),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def end_execution(connection: Connection, number: int, execution: Execution) -> None:
+    """A firing is committed."""
+    connection.execute(
+        "UPDATE gavial.executions SET finished = clock_timestamp(), position = '0/0'::pg_lsn + %s::numeric, "
+        "rows_in = %s, rows_out = %s, jobs = %s, cpu_seconds = %s, predicted_work = %s, measured_work = %s, "
+        "wall_seconds = extract(epoch FROM clock_timestamp() - started) WHERE id = %s",
+        (
+            execution.position,
+            execution.rows_in,
+            execution.rows_out,
+            execution.jobs,
+            execution.processor_seconds,
+            execution.predicted,
+            execution.work,
+            number,
+        ),
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO gavial.measurements (execution, subplan, rows_in, rows_out, seconds, features) "
+            "VALUES (%s, %s, %s, %s, %s, %s)",
+            [
+                (number, each.subplan, each.rows_in, each.rows_out, each.work, json.dumps(each.features))
+                for each in execution.measurements
+            ],
+        )
+
+
+def record_trigger(
+    connection: Connection, query: UUID, fired: datetime, position: int, outcome: Outcome
+) -> None:
+    """An answer is published for a trigger that fired then."""
+    connection.execute(
+        _TRIGGER,
+        {
+            "query": query,
+            "fired": fired,
+            "position": position,
+            "goal": outcome.goal,
+            "measured": outcome.measured,
+            "batch": outcome.batch,
+            "seconds": outcome.seconds,
+            "met": outcome.met,
+        },
+    )
+    if outcome.measured is not None:
+        connection.execute(
+            "UPDATE gavial.queries SET measured_final_work = %s WHERE id = %s", (outcome.measured, query)
+        )
