@@ -80,12 +80,16 @@ Storage: TypeAlias = Plain | Decimal | ListOf
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column as its values come and as they are stored; its type is no domain, an array has an element."""
+    """A column as its values come and as they are stored; its type is no domain, an array has an element.
+
+    Of a column that is not `kept` no value is: it is stored as texts that are NULL.
+    """
 
     name: str
     type: SqlType
     storage: Storage
     element: StoredColumn | None = None
+    kept: bool = True
 
 
 # A numeric without a modifier may have any scale: so many digits behind the point are kept, more are an

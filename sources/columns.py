@@ -89,8 +89,8 @@ def _decode_fields(column: StoredColumn, fields: Fields) -> pa.Array:
 
 
 def _decode_values(column: StoredColumn, values: Values, text: bool) -> pa.Array:
-    if not len(values):
-        return pa.array([], arrow_type(column.storage))
+    if not len(values) or not column.kept:
+        return pa.nulls(len(values), arrow_type(column.storage))
     return decode_text(column, values) if text else decode_binary(column, values)
 
 

@@ -20,7 +20,8 @@ from sources.warehouse import COMMIT_LSN, table_buffer
 _CAPTURED: Final = """
     WITH here AS (SELECT '0/0'::pg_lsn + %(lsn)s::numeric AS lsn),
         moved AS (UPDATE gavial.capture SET position = greatest(position, lsn) FROM here)
-    UPDATE gavial.sources SET state = 'captured', detail = NULL, buffer = %(buffer)s, captured_from = lsn
+    UPDATE gavial.sources
+    SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn
     FROM here WHERE relation = %(relation)s::oid
 """
 _LOCK: Final = (
@@ -66,9 +67,16 @@ def register(
         version = _schema_version(connection, shape)
         forget_batches(connection, [batch.file for batch in early])
         name_batches(connection, (*(replace(batch, schema_version=version) for batch in copied), *behind))
-        connection.execute(_CAPTURED, {"lsn": lsn, "buffer": buffer, "relation": shape.relation})
+        values = {"lsn": lsn, "buffer": buffer, "relation": shape.relation, "detail": _left_out(shape)}
+        connection.execute(_CAPTURED, values)
         failpoint("join before commit")
     return tuple(batch.file for batch in early)
+
+
+def _left_out(shape: Shape) -> str | None:
+    """What users are told of columns that are not captured."""
+    names = ", ".join(each.stored.name for each in shape.columns if not each.stored.kept)
+    return f"not captured, for values of their types cannot be stored: {names}" if names else None
 
 
 def _behind(place: Place, lsn: int, batch: Batch) -> Iterator[Batch]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from psycopg import Connection
 
+from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
-from catalog.storage import StoredColumn, stored_column
+from catalog.storage import Plain, StoredColumn, stored_column
 from catalog.types import SqlType
 
 
@@ -65,12 +67,20 @@ _LEAVES: Final = """
 """
 
 
+def _stored(name: str, type: SqlType, types: Mapping[int, TypeSignature]) -> StoredColumn:
+    """Who reads a column of a type that cannot be stored is refused; the others need not be."""
+    try:
+        return stored_column(name, type, types)
+    except FeatureNotSupported:
+        return StoredColumn(name, type, Plain.TEXT, kept=False)
+
+
 def read_shape(connection: Connection, relation: int) -> Shape:
     """The table as it is now, without waiting for whoever alters it; without leaves, there is none."""
     types = {row[0]: TypeSignature(*row) for row in connection.execute(_TYPES, (relation,))}
     columns = []
     for number, name, oid, typmod, collation in connection.execute(_COLUMNS, (relation,)):
         type = SqlType(oid, typmod, collation)
-        columns.append(Attribute(number, type, stored_column(name, type, types)))
+        columns.append(Attribute(number, type, _stored(name, type, types)))
     leaves = connection.execute(_LEAVES, (relation,)).fetchall()
     return Shape(relation, tuple(columns), tuple(Leaf(*row) for row in leaves))

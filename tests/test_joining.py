@@ -229,6 +229,23 @@ def test_what_cannot_be_stored_stops_its_table_alone(site: Site, tmp_path: Path)
         site.check("good")
 
 
+def test_columns_of_types_that_cannot_be_stored_are_left_out(site: Site, tmp_path: Path) -> None:
+    site.user.execute(
+        "CREATE TABLE t (a int PRIMARY KEY, p point, b text, w numeric(60, 2), d box[]); "
+        "INSERT INTO t SELECT g, point(g, g), 'row ' || g, g, NULL FROM generate_series(1, 100) g"
+    )
+    kept = "SELECT a, NULL, b, NULL, NULL FROM t"
+    enrol(site.user, ["t"])
+    with coordinator(site.dsn, site.home, tmp_path / "log"):
+        wait_until_captured(site.user, ["t"])
+        detail = str(one(site.user, "SELECT detail FROM gavial.sources"))
+        assert detail == "not captured, for values of their types cannot be stored: p, w, d"
+        site.user.execute("UPDATE t SET p = point(0, 0) WHERE a < 50; UPDATE t SET b = 'new' WHERE a > 90")
+        site.user.execute("DELETE FROM t WHERE a % 3 = 0; INSERT INTO t VALUES (-1, NULL, 'x', 1, '{}')")
+        wait_until_followed(site.user)
+        assert site.mirror("t") == rows_of(site.user, kept)
+
+
 def test_whom_a_table_waits_for_can_be_read(site: Site, tmp_path: Path) -> None:
     fill(site.user, "t")
     with psycopg.connect(site.dsn) as older:
