@@ -43,7 +43,7 @@ def draw(path: Path, title: str, footer: str, panels: Sequence[Panel], readings:
 def _draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], colours: Mapping[str, str]) -> None:
     """Groups of bars: one group per case, one bar per way that has the figure."""
     ways = [way for way in colours if any(by_turn(readings, case, way, panel.figure) for case in panel.cases)]
-    width = 0.8 / len(ways)
+    width = 0.8 / max(1, len(ways))
     for place, way in enumerate(ways):
         bars = {
             group + place * width: measured

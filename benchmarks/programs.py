@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.address import Address
 
 TOOLS = Path(sys.prefix, "tools", "bin")
+OWN = Path(sys.prefix, "bin")
 
 
 class MissingProgram(Exception):
@@ -24,7 +25,8 @@ class FailedProgram(Exception):
 
 def find_program(name: str) -> str:
     """The path of a program; the directories of system programs count, even when not on the PATH."""
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), str(TOOLS), "/usr/sbin", "/usr/local/sbin"))
+    places = (os.environ.get("PATH", os.defpath), str(TOOLS), str(OWN), "/usr/sbin", "/usr/local/sbin")
+    path = os.pathsep.join(places)
     found = shutil.which(name, path=path)
     if found is None:
         raise MissingProgram(f"{name} was found neither on the PATH nor in {TOOLS}")

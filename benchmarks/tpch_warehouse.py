@@ -85,7 +85,7 @@ def fill(directory: Path, scale: float, newest: float) -> Laboratory:
     manifest = tuple(
         batch
         for name, table in tables.items()
-        for batch in _sealed(warehouse, oids[name], _read(source, table, environment), table, first)
+        for batch in _sealed(warehouse, oids[name], read_table(source, table, environment), table, first)
     )
     statistics = Statistics({name: TableStatistics(ROWS[name.name] * scale) for name in tables})
     return Laboratory(warehouse, manifest, oids, snapshot, environment, statistics)
@@ -100,7 +100,7 @@ def queries(laboratory: Laboratory) -> dict[str, Query]:
     return found
 
 
-def _read(source: Path, table: Table, environment: Environment) -> Iterator[pa.Table]:
+def read_table(source: Path, table: Table, environment: Environment) -> Iterator[pa.Table]:
     """The rows of a table as capture stores them."""
     types = {each.name: arrow_type(environment.storage(each.type)) for each in table.columns}
     padded = {each.name for each in table.columns if each.type.oid == BPCHAR}
@@ -125,13 +125,14 @@ def _sealed(
         if key is not None:
             newest.append(part.filter(pc.greater_equal(part[key], first)))
         if old.num_rows:
-            yield warehouse.seal(table_buffer(oid), _stamped(old.rename_columns(names), OLD), 0, OLD, 1)
+            yield warehouse.seal(table_buffer(oid), stamped(old.rename_columns(names), OLD), 0, OLD, 1)
     late = pa.concat_tables(newest) if newest else None
     if late is not None and late.num_rows:
-        yield warehouse.seal(table_buffer(oid), _stamped(late.rename_columns(names), NEW), OLD, NEW, 1)
+        yield warehouse.seal(table_buffer(oid), stamped(late.rename_columns(names), NEW), OLD, NEW, 1)
 
 
-def _stamped(rows: pa.Table, position: int) -> pa.Table:
+def stamped(rows: pa.Table, position: int) -> pa.Table:
+    """With the columns that end every batch."""
     count = rows.num_rows
     for name, value in ((WEIGHT, 1), (COMMIT_LSN, position)):
         rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), count))

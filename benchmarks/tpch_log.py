@@ -1,0 +1,83 @@
+"""TPC-H as a log that comes in equal steps: of every table the same share with each of them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.programs import find_program
+from benchmarks.tpch_warehouse import ROWS, Laboratory, read_table, stamped
+from catalog.batch import Batch
+from catalog.schema import TableName
+from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
+from dialect.spark import Environment
+from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from sources.warehouse import Warehouse, table_buffer
+from tests.bindcases import read_snapshot
+
+_EPOCH: Final = date(2000, 1, 1)
+
+FEWEST_ROWS: Final = 1000
+"""A table with fewer comes with the first step, as a whole."""
+
+
+def progressive(directory: Path, scale: float, steps: int) -> Laboratory:
+    """Make the tables, cut by the order of their keys; step n comes at position n."""
+    source, snapshot = directory / "tpch", read_snapshot()
+    command = [find_program("tpchgen-cli"), "parquet", "-s", str(scale), "-o", str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    warehouse = Warehouse(str(directory / "warehouse"))
+    environment = Environment(snapshot.signatures.types, C_COLLATIONS | {DEFAULT_COLLATION})
+    tables = {name: each for name, each in snapshot.tables.items() if name.name in ROWS}
+    oids = {name: number for number, name in enumerate(tables, 1)}
+    manifest: list[Batch] = []
+    known: dict[TableName, TableStatistics] = {}
+    for name, table in tables.items():
+        rows = pa.concat_tables(read_table(source, table, environment))
+        names = [f"a{number}" for number in range(1, len(table.columns) + 1)]
+        known[name] = TableStatistics(0.0, _spreads(rows))
+        manifest += _sealed(warehouse, table_buffer(oids[name]), rows.rename_columns(names), steps)
+    return Laboratory(warehouse, tuple(manifest), oids, snapshot, environment, Statistics(known))
+
+
+def _sealed(warehouse: Warehouse, buffer: str, rows: pa.Table, steps: int) -> Iterator[Batch]:
+    count = rows.num_rows
+    cuts = [
+        0,
+        *(steps * [count] if count < FEWEST_ROWS else (count * n // steps for n in range(1, steps + 1))),
+    ]
+    for step in range(1, steps + 1):
+        part = rows.slice(cuts[step - 1], cuts[step] - cuts[step - 1])
+        if part.num_rows:
+            yield warehouse.seal(buffer, stamped(part, step), step - 1, step, 1)
+
+
+def _spreads(rows: pa.Table) -> dict[int, ColumnStatistics]:
+    """What ANALYZE would find at the end, columns by their attribute numbers."""
+    return {number: _spread(rows.column(number - 1)) for number in range(1, rows.num_columns + 1)}
+
+
+def _spread(values: pa.ChunkedArray) -> ColumnStatistics:
+    """Different values for each row that comes: at the beginning there is none."""
+    distinct = float(pc.count_distinct(values).as_py()) / max(1, len(values))
+    ends = pc.min_max(values)
+    least, greatest = (_number(ends[each].as_py()) for each in ("min", "max"))
+    return ColumnStatistics(distinct, values.null_count / max(1, len(values)), least, greatest)
+
+
+def _number(value: object) -> float | None:
+    """A bound as statistics have it: days since 2000 for a date."""
+    match value:
+        case int() | float() | Decimal():
+            return float(value)
+        case date():
+            return float((value - _EPOCH).days)
+        case _:
+            return None
