@@ -15,6 +15,7 @@ import numpy as np
 from dialect.scalar import Scalar
 from planner import delta_estimate_groups as groups
 from planner import delta_estimate_joins as joins
+from planner import delta_estimate_sums as sums
 from planner.delta_part import Changes, Frame, Kind, Leaf, Ledger, Part
 from planner.flow import DELETES, INSERTS, MOVED, UPDATES, Flow, content
 from planner.spread import (
@@ -98,7 +99,7 @@ class Estimator:
             case Choose(guard=guard, shortcut=shortcut, general=general):
                 return self.part(shortcut if self._holds(guard) else general)
             case Sum(inputs=inputs, fields=these):
-                return groups.summed([self.part(each) for each in inputs], inputs, these)
+                return sums.summed([self.part(each) for each in inputs], inputs, these)
             case Pairs(left=left, right=right, condition=condition):
                 return joins.pairs(self.part(left), self.part(right), condition, self.ledger)
             case Matched(left=left, right=right, condition=condition, negated=negated):
@@ -124,9 +125,9 @@ class Estimator:
                 }
                 return replace(part, columns=values)
             case Negate():
-                return groups.negated(part)
+                return sums.negated(part)
             case Consolidate():
-                return groups.consolidated(part, self.ledger)
+                return sums.consolidated(part, self.ledger)
             case Tallies(keys=keys, columns=tallied):
                 return groups.tallied(part, keys, tallied, self.ledger)
             case Groups(keys=keys, columns=aggregated):

@@ -102,7 +102,7 @@ def _split(flow: Flow) -> Flow:
     flow[INSERTS] += flow[UPDATES]
     flow[DELETES] += flow[UPDATES]
     flow[UPDATES] = 0.0
-    flow[MOVED] = 0.0
+    flow[MOVED] = flow[BASIS] = 0.0
     return flow
 
 

@@ -99,6 +99,14 @@ class Ledger:
                 self.scans[each, changes] += 1
 
 
+def recorded(part: Part, ledger: Ledger) -> tuple[Leaf | None, ...]:
+    """What is still to be done, with a grouping on top: nothing if it is known what has to change for it."""
+    waiting = (*part.waiting, None)
+    if part.changes:
+        ledger.record(waiting, part.changes)
+    return () if part.changes else waiting
+
+
 def presence(rows: Vector) -> Vector:
     """How likely it is that there is a row."""
     found: Vector = np.minimum(rows, 1.0)

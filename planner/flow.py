@@ -1,10 +1,10 @@
 """Expected rows as numbers, for many firings at once.
 
 A flow has a column for each firing and five rows. Of a change: rows that are new, rows replaced by another
-one of the same key (a retraction and a row), rows that go, and of the replaced ones those where an extreme
-or the first rows differ; last the content that it is a change of. Of a content: its rows, nothing, nothing,
-the rows whose extremes differ, and last how many rows it stands for where it was cut down to what some
-change meets.
+one of the same key (a retraction and a row), rows that go; of the replaced ones those where an extreme or
+the first rows differ; last the replaced ones where one that is replaced again counts once. Of a content: its
+rows, nothing, nothing, the rows whose extremes differ, and last how many rows it stands for where it was cut
+down to what some change meets.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def paired(flow: Flow) -> Flow:
     flow[DELETES] -= both
     flow[UPDATES] += both
     np.minimum(flow[MOVED], flow[UPDATES], out=flow[MOVED])
+    flow[BASIS] = flow[UPDATES]
     return flow
 
 
@@ -85,4 +86,5 @@ def reconciled(flow: Flow, before: Vector, after: Vector) -> Flow:
     result[INSERTS] += missing - fewer
     result[DELETES] += excess - fewer
     np.minimum(result[MOVED], result[UPDATES], out=result[MOVED])
+    np.minimum(result[BASIS], result[UPDATES], out=result[BASIS])
     return result

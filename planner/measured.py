@@ -11,7 +11,7 @@ import numpy as np
 from planner.cost import Weights
 from planner.delta_part import Leaf
 from planner.delta_program import FEATURES
-from planner.flow import BASIS, DELETES, INSERTS, UPDATES, Flow, content
+from planner.flow import BASIS, DELETES, INSERTS, ROWS, UPDATES, Flow, content
 from planner.simulation import Simulation
 from planner.weighted import Moment
 
@@ -56,7 +56,7 @@ def predicted(features: Mapping[str, float], weights: Weights) -> float:
 def _change(rows: Seen) -> Flow:
     """As many replaced rows as there can be."""
     replaced = min(rows.inserted, rows.deleted)
-    flow = np.zeros((5, 1))
+    flow = np.zeros((ROWS, 1))
     flow[INSERTS], flow[UPDATES] = rows.inserted - replaced, replaced
-    flow[DELETES], flow[BASIS] = rows.deleted - replaced, rows.before
+    flow[DELETES], flow[BASIS] = rows.deleted - replaced, replaced
     return flow

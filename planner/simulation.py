@@ -12,7 +12,7 @@ from planner.cost import Weights, work
 from planner.delta_estimate import Known
 from planner.delta_part import Leaf
 from planner.delta_program import Program, program
-from planner.flow import DELETES, INSERTS, UPDATES, Flow, Vector, content, gross, net, reconciled
+from planner.flow import BASIS, DELETES, INSERTS, ROWS, UPDATES, Flow, Vector, content, gross, net, reconciled
 from planner.paths import Path
 from planner.schedule import Arrivals
 from planner.spread import Moves, Spread, Spreads
@@ -25,6 +25,8 @@ Pacing: TypeAlias = tuple[int, ...]
 
 _MANY: Final = 0.1
 """A column with at least this share of different values gets new ones as rows come."""
+
+_NEARLY_ALL: Final = 0.9999
 
 _MOST_REMEMBERED: Final = 600
 
@@ -43,7 +45,10 @@ Corrections: TypeAlias = Mapping[int, Correction]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a buffer holds: after each firing the rows of its content, and all changes up to there."""
+    """What a buffer holds: after each firing the rows of its content, and all changes up to there.
+
+    In place of the rows replaced at least once: the logarithm of the share that was never replaced.
+    """
 
     times: Vector
     contents: Vector
@@ -139,7 +144,6 @@ class Simulation:
             held[buffer] = rows
             leaves[buffer, Moment.BEFORE] = content(rows[:-1])
             leaves[buffer, Moment.AFTER] = content(rows[1:])
-            changes[4] = rows[:-1]
             leaves[buffer, Moment.CHANGE] = changes
         scratch, program = self.programs[place]
         flow, _ = scratch.run(_scratch_leaves(subplan, held), np.ones(len(times) + 1))
@@ -147,6 +151,7 @@ class Simulation:
         leaves[subplan.writes, Moment.BEFORE] = content(contents[:-1])
         flow, features = program.run(leaves, contents[:-1])
         flow = self._corrected(subplan.writes, reconciled(flow * features[0], contents[:-1], contents[1:]))
+        flow[BASIS] = np.log1p(-np.minimum(flow[BASIS] / np.maximum(contents[:-1], 1.0), _NEARLY_ALL))
         cumulated = np.zeros((len(flow), len(times) + 1))
         np.cumsum(flow, axis=1, out=cumulated[:, 1:])
         return Played(work(features, self.weights), Written(times, contents, cumulated))
@@ -163,15 +168,18 @@ class Simulation:
         if buffer in played:
             written = played[buffer].written
             index = np.searchsorted(written.times, positions, side="right")
-            return written.contents[index], np.diff(written.changes[:, index], axis=1)
+            contents, changes = written.contents[index], np.diff(written.changes[:, index], axis=1)
+            changes[BASIS] = -contents[:-1] * np.expm1(changes[BASIS])
+            return contents, changes
         arriving = self.arrivals[buffer]
         share = np.diff(positions)
-        changes = np.zeros((5, len(share)))
+        changes = np.zeros((ROWS, len(share)))
         changes[INSERTS] = arriving.inserts * share
         changes[UPDATES] = arriving.updates * share
         changes[DELETES] = arriving.deletes * share
-        rows = self.sizes[buffer] + (arriving.inserts - arriving.deletes) * positions
-        return np.maximum(rows, 0.0), changes
+        rows = np.maximum(self.sizes[buffer] + (arriving.inserts - arriving.deletes) * positions, 0.0)
+        changes[BASIS] = -rows[:-1] * np.expm1(-changes[UPDATES] / np.maximum(rows[:-1], 1.0))
+        return rows, changes
 
     def _corrected(self, buffer: int, flow: Flow) -> Flow:
         known = self.corrections.get(buffer)

@@ -1,0 +1,150 @@
+"""Estimates of nodes that add up rows of bags: their sums, and what is left where rows cancel out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from planner.delta_part import Frame, Kind, Ledger, Part, recorded
+from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, gross, net, paired
+from planner.logical import Field
+from planner.spread import NOWHERE, Moves, Spreads
+from planner.weighted import Weighted, fields
+
+_OFTEN = 0.5
+_LEAST = 1e-9
+
+
+def negated(part: Part) -> Part:
+    """The same rows with the other sign."""
+
+    def turn(flow: Flow) -> Flow:
+        return flow[[DELETES, UPDATES, INSERTS, MOVED, BASIS]]
+
+    return replace(
+        part,
+        run=lambda frame: turn(part.run(frame)),
+        sample=turn(part.sample),
+        kind=Kind.CHANGE,
+        retracted=part.kind is not Kind.CHANGE,
+    )
+
+
+def summed(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Field]) -> Part:
+    """All rows of all. A content less another is a change, paired row by row; see `_adding`."""
+    adding = _adding(parts)
+    contents = [each for each in parts if each.kind is not Kind.CHANGE]
+    keys = {each.keys for each in parts}
+    kind = _kind(parts)
+    return Part(
+        run=lambda frame: adding([each.run(frame) for each in parts]),
+        sample=adding([each.sample for each in parts]),
+        columns=_columns(parts, nodes, these),
+        kind=kind,
+        changes=frozenset[int]().union(*(each.changes for each in parts)),
+        origin=frozenset[object]().union(*(each.origin for each in parts)),
+        restricted=contents[0].restricted if kind is Kind.RENEWED and contents else frozenset(),
+        keys=keys.pop() if len(keys) == 1 and kind is Kind.CONTENT else None,
+        arrived=frozenset[object]().union(*(each.arrived for each in parts)),
+        waiting=tuple(item for each in parts for item in each.waiting),
+    )
+
+
+def consolidated(part: Part, ledger: Ledger) -> Part:
+    """Of rows replaced by rows that are the same nothing is left; one replaced often is replaced once."""
+    moves = max((each.moves for each in part.columns.values()), default=Moves.NEVER)
+
+    def merge(flow: Flow) -> Flow:
+        result = flow.copy()
+        once = np.minimum(flow[BASIS] / np.maximum(flow[UPDATES], _LEAST), 1.0)
+        result[MOVED] *= once
+        match moves:
+            case Moves.NEVER | Moves.OFTEN:
+                result[UPDATES] *= once * (0.0 if moves is Moves.NEVER else _OFTEN)
+            case Moves.EXTREMES:
+                result[UPDATES] = result[MOVED]
+            case Moves.ALWAYS:
+                result[UPDATES] *= once
+        result[MOVED] = np.minimum(result[MOVED], result[UPDATES])
+        result[BASIS] = result[UPDATES]
+        return result
+
+    def run(frame: Frame) -> Flow:
+        flow = part.run(frame)
+        frame.gathered.append(gross(flow))
+        return merge(flow) if part.kind is Kind.CHANGE else flow
+
+    sample = merge(part.sample) if part.kind is Kind.CHANGE else part.sample
+    return replace(part, run=run, sample=sample, waiting=recorded(part, ledger))
+
+
+def _kind(parts: Sequence[Part]) -> Kind:
+    contents = [each.kind is not Kind.CHANGE for each in parts]
+    if all(contents):
+        return Kind.CONTENT
+    return Kind.RENEWED if any(contents) and not any(each.retracted for each in parts) else Kind.CHANGE
+
+
+def _adding(parts: Sequence[Part]) -> Callable[[list[Flow]], Flow]:
+    """How flows are added up.
+
+    The rows of a content before and after are paired as replaced ones. Between them and changes, rows that
+    are there both before and after are the same and fall out. A content that changes come to is renewed:
+    its rows are those that are then there, and of what came it keeps the share that was taken away.
+    """
+    kind, retracts = _kind(parts), any(each.retracted for each in parts)
+    keyed = len({each.keys for each in parts}) == 1 and parts[0].keys is not None
+    contents = [place for place, each in enumerate(parts) if each.kind is not Kind.CHANGE]
+    taken = [place for place, each in enumerate(parts) if each.retracted]
+    changes = [place for place in range(len(parts)) if place not in contents and place not in taken]
+
+    def alike(flows: list[Flow]) -> Flow:
+        total = _total(flows)
+        if keyed and kind is Kind.CONTENT:
+            total[BASIS] = np.maximum.reduce([each[INSERTS] for each in flows])
+        return total
+
+    def renewed(flows: list[Flow]) -> Flow:
+        total, came = _total([flows[each] for each in contents]), _total([flows[each] for each in changes])
+        total[INSERTS] = np.maximum(total[INSERTS] + net(came), 0.0)
+        total[BASIS] = np.maximum(total[BASIS] + net(came), 0.0)
+        total[MOVED] = (came[UPDATES] + came[DELETES]) / np.maximum(gross(came), _LEAST)
+        return total
+
+    def between(flows: list[Flow]) -> Flow:
+        total = _total([flows[each] for each in (*contents, *taken)])
+        if not changes:
+            return paired(total)
+        same = np.minimum(total[INSERTS], total[DELETES])
+        total[INSERTS] -= same
+        total[DELETES] -= same
+        total[BASIS] = 0.0
+        return total + _total([flows[each] for each in changes])
+
+    if kind is Kind.RENEWED:
+        return renewed
+    return between if retracts else alike
+
+
+def _total(flows: Sequence[Flow]) -> Flow:
+    total = flows[0].copy()
+    for each in flows[1:]:
+        total += each
+    return total
+
+
+def _columns(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Field]) -> Spreads:
+    found = {}
+    for place, each in enumerate(these):
+        spreads = [part.columns[fields(node)[place].column] for part, node in zip(parts, nodes, strict=True)]
+        one_source = len({spread.source for spread in spreads}) == 1
+        found[each.column] = replace(
+            spreads[0],
+            moves=max(spread.moves for spread in spreads),
+            most=max(spread.most for spread in spreads),
+            source=spreads[0].source if one_source else NOWHERE,
+            rows=max(spread.rows for spread in spreads),
+        )
+    return found

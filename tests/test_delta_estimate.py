@@ -1,0 +1,190 @@
+"""Estimates of what firings give, beside what the definition gives on random rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import pytest
+
+from catalog.schema import TableName
+from catalog.types import BOOLEAN, INT8, SqlType
+from dialect.scalar import Constant, Scalar
+from executors.reference_firing import Changes
+from executors.reference_replay import Replay
+from executors.reference_values import Row
+from planner.columns import Numbers, passing, refer
+from planner.cost import Weights
+from planner.flow import DELETES, INSERTS, UPDATES
+from planner.incremental import derive
+from planner.logical import (
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Order,
+    Output,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    fields,
+)
+from planner.pace import simulated
+from planner.schedule import Arrivals
+from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.weighted import DeltaPlan
+from tests.randomplans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
+
+PARENTS, SIZES = 30, 30
+"""r(a, b) has a parent's key, s(c, d) a child's parent and its size."""
+
+MANY, FEW = 640, 40
+"""Children: so that every parent has some, and that many have none."""
+
+FIRINGS: Final = 4
+MOVED: Final = {MANY: 20, FEW: 4}
+SLACK: Final = 5.0
+WITHIN: Final = {False: 1.75, True: 2.0}
+"""Which columns move is not known: half of the rows replaced are taken to be others where they are read."""
+
+
+class Make:
+    """Plans over r and s, under fresh numbers."""
+
+    def __init__(self) -> None:
+        self.numbers = Numbers()
+        self.r, self.s = (
+            Scan(each.name, each.name.name, columns_of(each, self.numbers)) for each in (INTEGERS, FILLED)
+        )
+        self.a, self.b = fields(self.r)
+        self.c, self.d = fields(self.s)
+
+    def equal(self, one: Field, other: Field) -> Scalar:
+        return call(65, "=", BOOLEAN, refer(one), refer(other))
+
+    def count(self, plan: Plan, *keys: Field) -> Aggregate:
+        return self.aggregate(
+            plan, AggregateCall(2803, "count", (), False, (), None, 0, SqlType(INT8)), *keys
+        )
+
+    def aggregate(self, plan: Plan, of: AggregateCall, *keys: Field) -> Aggregate:
+        return Aggregate(plan, keys, (Aggregated(self.numbers.field(of.name, of.type), of),))
+
+    def of(self, function: int, name: str, argument: Field, type: SqlType) -> AggregateCall:
+        return AggregateCall(function, name, (refer(argument),), False, (), None, 0, type)
+
+    def join(self, kind: JoinKind) -> Join:
+        return Join(kind, self.r, self.s, self.equal(self.a, self.c))
+
+
+def plans() -> Iterator[tuple[str, Plan]]:
+    make = Make()
+    small = call(66, "<", BOOLEAN, refer(make.d), Constant("10", INTEGER))
+    yield "groups", make.count(Filter(make.s, small), make.d)
+    yield "groups of all", make.count(make.s)
+    yield "groups of parents", make.count(make.s, make.c)
+    yield "joined groups", make.count(make.join(JoinKind.INNER), make.d)
+    yield "joined", make.join(JoinKind.INNER)
+    yield "outer join", make.join(JoinKind.LEFT)
+    yield "partners", make.join(JoinKind.SEMI)
+    yield "no partners", make.join(JoinKind.ANTI)
+    yield "different", Distinct(Project(make.s, passing((make.d,))))
+    yield "greatest", make.aggregate(make.s, make.of(2116, "max", make.d, INTEGER), make.c)
+    partners = make.of(2147, "count", make.d, SqlType(INT8))
+    counted = make.aggregate(make.join(JoinKind.LEFT), partners, make.a)
+    yield "groups of groups", make.count(counted, counted.columns[0].field)
+    total = make.aggregate(make.s, make.of(2108, "sum", make.d, SqlType(INT8)), make.c)
+    joined = Join(JoinKind.INNER, make.r, total, make.equal(make.a, make.c))
+    yield "joined to groups", joined
+    order = tuple(Order(refer(each), True, True) for each in (make.d, make.c))
+    yield "first", Top(make.s, order, 10, 0)
+
+
+PLANS: Final = dict(plans())
+
+
+def batches(choice: random.Random, many: int, changing: bool) -> Iterator[dict[TableName, Changes]]:
+    """Half of all rows, then even parts of the others; if `changing`, some of those that are there move."""
+    parents: list[Row] = [(each, 0) for each in range(PARENTS)]
+    children: list[Row] = [(choice.randrange(PARENTS), choice.randrange(SIZES)) for _ in range(many)]
+    choice.shuffle(parents)
+    there: list[Row] = []
+    for part in range(2 * FIRINGS):
+        come = children[part :: 2 * FIRINGS]
+        moved: Changes = []
+        for _ in range(MOVED[many] if changing and part >= FIRINGS else 0):
+            old = there.pop(choice.randrange(len(there)))
+            new = (old[0], choice.randrange(SIZES))
+            moved += [(old, -1), (new, 1)]
+            there.append(new)
+        there += come
+        yield {
+            INTEGERS.name: [(each, 1) for each in parents[part :: 2 * FIRINGS]],
+            FILLED.name: [*moved, *((each, 1) for each in come)],
+        }
+
+
+def seen(plan: DeltaPlan, many: int, changing: bool) -> Mapping[int, tuple[float, float]]:
+    """Rows of both signs that each subplan writes in a period, on average over some random ones."""
+    sums = {each.writes: [0.0, 0.0] for each in plan.subplans}
+    turns = 1 if many == MANY else 5
+    for turn in range(turns):
+        replay = Replay(plan)
+        for part, batch in enumerate(batches(random.Random(turn), many, changing)):
+            replay.commit(batch)
+            if part < FIRINGS - 1:
+                continue
+            for subplan in plan.subplans:
+                fired = replay.fire(subplan)
+                for _, weight in fired if part >= FIRINGS else ():
+                    sums[subplan.writes][weight < 0] += abs(weight) / turns
+    return {writes: (positive, negative) for writes, (positive, negative) in sums.items()}
+
+
+def expected(plan: DeltaPlan, many: int, changing: bool) -> Mapping[int, tuple[float, float]]:
+    sizes = {
+        INTEGERS.name: {1: ColumnStatistics(PARENTS / 2)},
+        FILLED.name: {
+            1: ColumnStatistics(PARENTS if many == MANY else PARENTS / 2),
+            2: ColumnStatistics(SIZES if many == MANY else SIZES / 2, least=0.0, greatest=SIZES),
+        },
+    }
+    rows = {INTEGERS.name: PARENTS / 2, FILLED.name: many / 2}
+    statistics = Statistics({name: TableStatistics(rows[name], columns) for name, columns in sizes.items()})
+    updates = float(MOVED[many] * FIRINGS) if changing else 0.0
+    coming = {INTEGERS.name: Arrivals(PARENTS / 2), FILLED.name: Arrivals(many / 2, updates)}
+    played = simulated(plan, statistics, coming, Weights())
+    outcome = played.play((FIRINGS,) * len(played.paths))
+    found = {}
+    for subplan, each in zip(plan.subplans, outcome.played, strict=True):
+        total = each.written.changes[:, -1]
+        found[subplan.writes] = (total[INSERTS] + total[UPDATES], total[DELETES] + total[UPDATES])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("many", "changing"),
+    [(MANY, False), (MANY, True), (FEW, False)],
+    ids=["many come", "many move", "few come"],
+)
+@pytest.mark.parametrize("name", PLANS)
+def test_estimates_are_near(name: str, many: int, changing: bool) -> None:
+    plan = PLANS[name]
+    query = LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    delta = derive(query, tables=TABLES)
+    actual, estimated = seen(delta, many, changing), expected(delta, many, changing)
+    for writes, (positive, negative) in actual.items():
+        assert is_near(estimated[writes][0], positive, changing), delta.buffers[writes]
+        assert is_near(estimated[writes][1], negative, changing), delta.buffers[writes]
+
+
+def is_near(estimated: float, actual: float, changing: bool) -> bool:
+    factor = WITHIN[changing]
+    return bool(abs(estimated - actual) <= SLACK or actual / factor <= estimated <= actual * factor)
