@@ -23,6 +23,9 @@ from planner.weighted import Moment
 OFFSET: Final = "commit_lsn"
 """The column of a file that says where in its buffer a row stands."""
 
+FEW_ROWS: Final = 20_000
+"""So many are worked in one task: it needs no shuffle."""
+
 Range: TypeAlias = tuple[int, int]
 """Offsets (from, to] of a buffer."""
 
@@ -135,7 +138,8 @@ def _frame(
     if tables or not frames:
         rows = pa.concat_tables([arrow_schema(schema).empty_table(), *tables])
         frames.append(session.createDataFrame(rows, row_type(schema)))
-    return reduce(DataFrame.unionAll, frames)
+    frame = reduce(DataFrame.unionAll, frames)
+    return frame.coalesce(1) if sum(part.rows for part in parts) <= FEW_ROWS else frame
 
 
 def _consolidated(frame: DataFrame) -> DataFrame:
