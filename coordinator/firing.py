@@ -14,6 +14,7 @@ from coordinator.needed import Needed
 from coordinator.shelf import Shelf
 from coordinator.special import Specials
 from coordinator.work import Offsets, Work
+from executors.passing import pass_on
 from executors.spark.firing import Firing, Outcome, Range, fire
 from executors.spark.types import arrow_schema
 from planner.paths import Path
@@ -110,6 +111,10 @@ class Round:
         writes, schemas = subplan.writes, self._work.schemas
         if special.statement is None:
             return Outcome(arrow_schema(schemas[writes]).empty_table(), 0, 0)
+        if special.passed is not None:
+            parts = self._shelf.parts(special.passed.buffer, ranges[special.passed.buffer])
+            if (outcome := pass_on(special.passed, parts, schemas[writes])) is not None:
+                return outcome
         needed = Needed(self._shelf, self._work, ranges, special.limits)
         firing = Firing(writes, special.statement, ranges, is_first, self._consolidate)
         return fire(self._session, firing, needed, schemas)

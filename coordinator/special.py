@@ -9,6 +9,7 @@ from coordinator.shelf import Shelf
 from coordinator.work import Work
 from executors.spark.compile import Statement, compile_subplan
 from executors.spark.firing import Range
+from planner.passed import Passed, passed
 from planner.pruning import Limits, limits
 from planner.specialise import Facts, is_empty, specialise
 from planner.weighted import Guard, Moment, Subplan
@@ -17,10 +18,14 @@ from sources.warehouse import WEIGHT
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A subplan's statement for a firing, and what of each buffer it needs; None where nothing comes out."""
+    """A subplan's statement for a firing, and what of each buffer it needs; None where nothing comes out.
+
+    `passed` is what it does if that is next to nothing.
+    """
 
     statement: Statement | None
     limits: Mapping[tuple[int, Moment], tuple[Limits, ...]]
+    passed: Passed | None
 
 
 @dataclass(slots=True)
@@ -36,7 +41,7 @@ class Specials:
         if special not in self.made:
             empty = is_empty(special.steps[-1].outcome)
             statement = None if empty else compile_subplan(special, self.work.schemas, self.work.environment)
-            self.made[special] = Special(statement, {} if empty else limits(special))
+            self.made[special] = Special(statement, {} if empty else limits(special), passed(special))
         return self.made[special]
 
 
