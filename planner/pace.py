@@ -83,7 +83,6 @@ def limit_of(goal: Goal, batch: float, weights: Weights) -> float:
 
 
 def _point(step: Raise, paths: tuple[Path, ...], knobs: Knobs) -> Point:
-    if step.knob is None:
-        return Point(step.outcome.final, step.outcome.total, None, 1)
-    pace = step.settings[step.knob]
-    return Point(step.outcome.final, step.outcome.total, paths[knobs.leads[step.knob]], pace)
+    raised = tuple(paths[knobs.leads[knob]] for knob in step.turned)
+    pace = step.settings[step.turned[0]] if step.turned else 1
+    return Point(step.outcome.final, step.outcome.total, raised, pace)

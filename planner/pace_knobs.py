@@ -23,7 +23,7 @@ def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
     def allowed(settings: Settings) -> bool:
         return is_fed(feeding, paces(settings))
 
-    return Knobs(tuple(free), paces, allowed)
+    return Knobs(tuple(free), paces, allowed, _together(paths, free, feeding))
 
 
 def table_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
@@ -53,6 +53,25 @@ def is_fed(feeding: Mapping[int, tuple[int, ...]], paces: Pacing) -> bool:
     return all(
         not below or paces[place] <= max(paces[each] for each in below) for place, below in feeding.items()
     )
+
+
+def _together(
+    paths: tuple[Path, ...], free: list[int], feeding: Mapping[int, tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """The knobs of all paths to one node, and with those of all below it."""
+    found: dict[tuple[int, ...], None] = {}
+    for writes in dict.fromkeys(each.writes for each in paths):
+        into = {place for place, each in enumerate(paths) if each.writes == writes}
+        all_below = set(into)
+        for place in sorted(into, reverse=True):
+            all_below |= _under(place, feeding)
+        for group in (into, all_below):
+            found[tuple(knob for knob, place in enumerate(free) if place in group)] = None
+    return tuple(each for each in found if len(each) > 1)
+
+
+def _under(place: int, feeding: Mapping[int, tuple[int, ...]]) -> set[int]:
+    return {place}.union(*(_under(each, feeding) for each in feeding[place]))
 
 
 def _feeding(paths: tuple[Path, ...]) -> Mapping[int, tuple[int, ...]]:

@@ -49,11 +49,14 @@ def path_plans(
 def _worth(search: Search, steps: tuple[Raise, ...], chosen: Raise) -> dict[int, float]:
     """What the last raise of each path brought, or the first one that was declined would have."""
     leads = search.knobs.leads
-    worth = {leads[knob]: each.incrementability for knob, each in search.declined.items()}
+    moves = search.knobs.moves
+    worth = {
+        leads[moves[move][0]]: each.incrementability
+        for move, each in search.declined.items()
+        if len(moves[move]) == 1
+    }
     for each in steps[1:]:
-        assert each.knob is not None, "each step but the first turns a knob"
-        if chosen.settings[each.knob] > 1:
-            worth[leads[each.knob]] = each.incrementability
+        worth |= {leads[knob]: each.incrementability for knob in each.turned if chosen.settings[knob] > 1}
     return worth
 
 

@@ -19,24 +19,28 @@ _NOTHING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What is raised as one: of each the place of its path, or of the first of them; the paces of all paths
-    by the settings of the knobs; and which settings may be."""
+    """What has a setting: of each the place of its path, or of the first of them; the paces of all paths by
+    the settings; which settings may be; and which knobs are also turned together.
+
+    Two sides of a join bring more together than each alone: what only one has seen meets nothing.
+    """
 
     leads: tuple[int, ...]
     paces: Callable[[Settings], Pacing]
     allowed: Callable[[Settings], bool]
+    together: tuple[tuple[int, ...], ...] = ()
 
     @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.leads)
+    def moves(self) -> tuple[tuple[int, ...], ...]:
+        """What can be turned at once."""
+        return (*((knob,) for knob in range(len(self.leads))), *self.together)
 
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """What is left for the trigger and what all costs once a knob was turned; the first one turned none."""
+    """What is left for the trigger and what all costs once some knobs were turned; the first turned none."""
 
-    knob: int | None
+    turned: tuple[int, ...]
     settings: Settings
     outcome: Outcome
     incrementability: float
@@ -44,8 +48,8 @@ class Raise:
 
 @dataclass(slots=True)
 class Search:
-    """Greedy over levels of paces. What a knob was worth before others were turned is looked at anew only
-    where it comes first."""
+    """Greedy over levels of paces. What a move was worth before others were made is looked at anew only where
+    it comes first; what was worth nothing, once nothing else is worth anything."""
 
     play: Callable[[Pacing], Outcome]
     knobs: Knobs
@@ -55,26 +59,19 @@ class Search:
 
     def steps(self, limit: float) -> Iterator[Raise]:
         """The raises until the final work is within the limit, or none leaves less work any more."""
-        settings = (1,) * self.knobs.count
-        current = Raise(None, settings, self._play(settings), inf)
+        settings = (1,) * len(self.knobs.leads)
+        current = Raise((), settings, self._play(settings), inf)
+        moves = range(len(self.knobs.moves))
         yield current
-        self._offer(current, range(self.knobs.count))
+        self._offer(current, moves)
         while current.outcome.final > limit:
             best = self._best(current)
             if best is None:
                 return
             current = best
             yield current
-            known = {knob for _, knob, _, _ in self._queue} | self.declined.keys()
-            self._offer(current, (each for each in range(self.knobs.count) if each not in known))
-
-    def turned(self, current: Raise, knob: int, pace: int) -> Raise | None:
-        """The knob at a pace, if it may be."""
-        settings = (*current.settings[:knob], pace, *current.settings[knob + 1 :])
-        if not self.knobs.allowed(settings):
-            return None
-        outcome = self._play(settings)
-        return Raise(knob, settings, outcome, incrementability(current.outcome, outcome))
+            known = {move for _, move, _, _ in self._queue} | self.declined.keys()
+            self._offer(current, (each for each in moves if each not in known))
 
     def set(self, current: Raise, settings: Settings) -> Raise | None:
         """Other settings as if they were those of the last raise, if they may be."""
@@ -86,23 +83,35 @@ class Search:
         if not self._queue:
             self._offer(current, tuple(self.declined))
         while self._queue:
-            _, knob, found, seen = heappop(self._queue)
+            _, move, found, seen = heappop(self._queue)
             if seen == current.settings:
                 return found
-            self._offer(current, (knob,))
+            self._offer(current, (move,))
         return None
 
-    def _offer(self, current: Raise, knobs: Iterable[int]) -> None:
-        for each in knobs:
-            place = self.levels.index(current.settings[each]) + 1
-            found = self.turned(current, each, self.levels[place]) if place < len(self.levels) else None
+    def _offer(self, current: Raise, moves: Iterable[int]) -> None:
+        for move in moves:
+            found = self._raised(current, self.knobs.moves[move])
             if found is None:
-                continue
-            if found.incrementability > 0.0:
-                self.declined.pop(each, None)
-                heappush(self._queue, (-found.incrementability, each, found, current.settings))
+                self.declined.pop(move, None)
+            elif found.incrementability > 0.0:
+                self.declined.pop(move, None)
+                heappush(self._queue, (-found.incrementability, move, found, current.settings))
             else:
-                self.declined[each] = found
+                self.declined[move] = found
+
+    def _raised(self, current: Raise, knobs: tuple[int, ...]) -> Raise | None:
+        """The knobs at the next level, those that are not beyond it; None where it may not be, or is none."""
+        place = self.levels.index(min(current.settings[knob] for knob in knobs)) + 1
+        if place == len(self.levels):
+            return None
+        level = self.levels[place]
+        raised = tuple(knob for knob in knobs if current.settings[knob] < level)
+        settings = tuple(level if knob in raised else each for knob, each in enumerate(current.settings))
+        if not self.knobs.allowed(settings):
+            return None
+        outcome = self._play(settings)
+        return Raise(raised, settings, outcome, incrementability(current.outcome, outcome))
 
     def _play(self, settings: Settings) -> Outcome:
         return self.play(self.knobs.paces(settings))

@@ -13,7 +13,7 @@ def trimmed(search: Search, chosen: Raise, limit: float) -> Raise:
         chosen = _lowered(
             search, chosen, [k for k, each in enumerate(chosen.settings) if each == pace], limit
         )
-    for knob in range(search.knobs.count):
+    for knob in range(len(search.knobs.leads)):
         chosen = _lowered(search, chosen, [knob], limit)
     return chosen
 

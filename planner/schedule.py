@@ -45,11 +45,11 @@ class SubplanPlan:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A step of the search: the work left for the trigger, all work, and the path that was raised."""
+    """A step of the search: the work left for the trigger, all work, and the paths raised to a pace."""
 
     final_work: float
     total_work: float
-    raised: Path | None
+    raised: tuple[Path, ...]
     pace: int
 
 
