@@ -46,7 +46,7 @@ class Needed:
         found = self._shelf.batches(buffer, range)
         if chances and all(chances):
             found = [each for each in found if any(self._meets(buffer, each, limits) for limits in chances)]
-        return [self._shelf.part(each, range) for each in found]
+        return [self._shelf.part(buffer, each, range) for each in found]
 
     def count(self, buffer: int, range: Range) -> int:
         """How many rows came in a range, whether or not they are needed."""

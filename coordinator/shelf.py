@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from catalog.batch import Batch
+from catalog.defaults import NO_DEFAULTS, Defaults
 from coordinator.work import Work
 from executors.spark.firing import InFile, InMemory, Part, Range
 from sources.warehouse import Warehouse
@@ -16,9 +17,12 @@ from sources.warehouse import Warehouse
 class Shelf:
     """Where the rows of a query's buffers lie."""
 
-    def __init__(self, work: Work, warehouse: Warehouse, manifest: Iterable[Batch]) -> None:
+    def __init__(
+        self, work: Work, warehouse: Warehouse, manifest: Iterable[Batch], defaults: Defaults = NO_DEFAULTS
+    ) -> None:
         self._work = work
         self._warehouse = warehouse
+        self._defaults = defaults
         self._batches: dict[str, list[Batch]] = defaultdict(list)
         self._fresh: dict[str, pa.Table] = {}
         for batch in manifest:
@@ -31,7 +35,7 @@ class Shelf:
 
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
         """The rows of a buffer in a range, in parts."""
-        return [self.part(each, range) for each in self.batches(buffer, range)]
+        return [self.part(buffer, each, range) for each in self.batches(buffer, range)]
 
     def batches(self, buffer: int, range: Range) -> list[Batch]:
         """The batches of a buffer that reach into a range; none that is empty is ever made."""
@@ -56,8 +60,8 @@ class Shelf:
         chosen = (each.select(schema.names).cast(schema) for each in found)
         return pa.concat_tables([schema.empty_table(), *chosen])
 
-    def part(self, batch: Batch, range: Range) -> Part:
-        """The rows of a batch in a range."""
+    def part(self, buffer: int, batch: Batch, range: Range) -> Part:
+        """The rows of a buffer's batch in a range."""
         start, end = range
         if batch.file in self._fresh:
             return InMemory(self._fresh[batch.file])
@@ -66,4 +70,10 @@ class Shelf:
             batch.rows,
             start if batch.from_offset < start else None,
             end if end < batch.to_offset else None,
+            self._constants(buffer, batch),
         )
+
+    def _constants(self, buffer: int, batch: Batch) -> tuple[tuple[str, str], ...]:
+        """The columns that are newer than the batch, and their values in all of its rows."""
+        values = self._defaults.get((batch.buffer, batch.schema_version))
+        return self._work.constants(buffer, values) if values else ()

@@ -10,8 +10,11 @@ from uuid import UUID
 
 from catalog.running import Offset
 from dialect.spark import DEFAULT, Environment
+from dialect.spark_constants import constant
+from dialect.spark_rendered import cast
 from executors.spark.compile import Statement
 from executors.spark.relation import Schema, name_of
+from planner.logical import Field
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.warehouse import table_buffer
 
@@ -50,6 +53,20 @@ class Work:
                 return {each.column: f"a{attribute}" for each, attribute in pairs}
             case NodeBuffer(fields=fields):
                 return {each.column: name_of(each.column) for each in fields}
+
+    def constants(self, buffer: int, values: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
+        """Values of columns of a table as Spark SQL, by what they are called in files; given by numbers."""
+        table = next(each for each in self.plan.buffers if each.number == buffer)
+        assert isinstance(table, TableBuffer), "what a query computed has the columns of its plan"
+        return tuple(
+            (f"a{number}", self._constant(buffer, field, values[number]))
+            for field, number in zip(table.fields, table.attributes, strict=True)
+            if number in values
+        )
+
+    def _constant(self, buffer: int, field: Field, value: str) -> str:
+        storage = self.schemas[buffer][field.column]
+        return cast(constant(value, field.type, storage).sql, storage).sql
 
 
 def node_buffers(query: UUID) -> str:

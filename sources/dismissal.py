@@ -10,6 +10,9 @@ from catalog.store import hold_epoch, manifest
 from sources.place import Place
 
 _SCHEMAS: Final = """
+    WITH gone AS (
+        DELETE FROM gavial.defaults d
+        WHERE NOT EXISTS (SELECT FROM gavial.sources o WHERE o.relation = d.relation))
     DELETE FROM gavial.schemas s WHERE NOT EXISTS (SELECT FROM gavial.sources o WHERE o.relation = s.relation)
 """
 _BATCHES: Final = """

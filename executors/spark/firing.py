@@ -32,12 +32,16 @@ Range: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class InFile:
-    """The rows of a Parquet file after one offset and up to another; None where the file begins or ends."""
+    """The rows of a Parquet file after one offset and up to another; None where the file begins or ends.
+
+    `constants` are columns that the file lacks, by their names in files, and what is read instead.
+    """
 
     uri: str
     rows: int
     after: int | None = None
     upto: int | None = None
+    constants: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +155,15 @@ def _from_files(
     session: SparkSession, parts: Iterable[InFile], schema: Schema, names: Mapping[int, str]
 ) -> Iterable[DataFrame]:
     """One frame for the files that are read as a whole, and one for each other stretch of offsets."""
-    stretches: dict[tuple[int | None, int | None], list[str]] = {}
+    stretches: dict[tuple[int | None, int | None, tuple[tuple[str, str], ...]], list[str]] = {}
     for part in parts:
-        stretches.setdefault((part.after, part.upto), []).append(part.uri)
+        stretches.setdefault((part.after, part.upto, part.constants), []).append(part.uri)
     in_files = StructType(
         [*row_type(schema, dict(names)).fields, StructField(OFFSET, LongType(), nullable=False)]
     )
-    columns = [f"{names[column]} AS {name_of(column)}" for column in schema]
-    for (after, upto), files in stretches.items():
+    for (after, upto, constants), files in stretches.items():
+        instead = dict(constants)
+        columns = [f"{instead.get(names[column], names[column])} AS {name_of(column)}" for column in schema]
         frame = session.read.schema(in_files).parquet(*files)
         if after is not None:
             frame = frame.where(f"{OFFSET} > {after}L")

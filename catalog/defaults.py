@@ -1,0 +1,30 @@
+"""What columns are in the rows of tables that are older than they."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from psycopg import Connection
+
+Defaults: TypeAlias = Mapping[tuple[str, int], Mapping[int, str]]
+"""By buffer and version of its columns: the values of newer columns as text, by their numbers; no NULLs."""
+
+NO_DEFAULTS: Final[Defaults] = MappingProxyType({})
+
+_DEFAULTS: Final = """
+    SELECT 'table-' || s.relation::oid, s.version, d.number, d.value
+    FROM gavial.schemas s JOIN gavial.defaults d USING (relation)
+    WHERE 'table-' || s.relation::oid = ANY (%s) AND d.value IS NOT NULL
+        AND NOT EXISTS (SELECT FROM jsonb_array_elements(s.columns) c WHERE (c ->> 0)::int = d.number)
+"""
+
+
+def defaults_of(connection: Connection, buffers: Collection[str]) -> Defaults:
+    """For the batches of these buffers."""
+    found: defaultdict[tuple[str, int], dict[int, str]] = defaultdict(dict)
+    for buffer, version, number, value in connection.execute(_DEFAULTS, (list(buffers),)):
+        found[buffer, version][number] = value
+    return found

@@ -1,0 +1,46 @@
+-- Columns of captured tables that come or change. Event triggers belong to superusers.
+CREATE OR REPLACE FUNCTION gavial.new_columns(relation oid) RETURNS TABLE (number int, is_told boolean, value text)
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+    SET "DateStyle" = 'ISO, MDY'
+    SET "IntervalStyle" = 'postgres'
+    SET "TimeZone" = 'UTC'
+    SET bytea_output = 'hex'
+    SET extra_float_digits = 1
+AS $body$
+    SELECT a.attnum::int, a.atthasmissing AND l.known IS NULL, (a.attmissingval::text::text[])[1]
+    FROM pg_attribute a CROSS JOIN LATERAL (
+        SELECT (SELECT c FROM jsonb_array_elements(s.columns) c WHERE (c ->> 0)::int = a.attnum) AS known
+        FROM gavial.schemas s WHERE s.relation = $1 ORDER BY s.version DESC LIMIT 1
+    ) l
+    WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+      AND CASE WHEN l.known IS NULL THEN a.atthasdef OR a.atthasmissing
+          ELSE (l.known ->> 2)::oid <> a.atttypid OR (l.known ->> 3)::int <> a.atttypmod END
+$body$;
+REVOKE ALL ON FUNCTION gavial.new_columns(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.new_columns(oid) IS
+    'columns that the captured rows of a table lack, or have of another type: whether one value holds in all of them, and which';
+
+CREATE OR REPLACE FUNCTION gavial.on_columns() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    altered regclass[] := ARRAY(SELECT s.relation FROM gavial.sources s JOIN pg_event_trigger_ddl_commands() c ON c.objid = s.relation
+                                WHERE s.state = 'captured');
+BEGIN
+    INSERT INTO gavial.defaults (relation, number, value)
+    SELECT t, n.number, n.value FROM unnest(altered) t CROSS JOIN LATERAL gavial.new_columns(t) n WHERE n.is_told
+    ON CONFLICT DO NOTHING;
+    UPDATE gavial.sources s SET state = 'joining', detail = 'its columns changed; it is copied anew'
+    WHERE s.relation = ANY (altered) AND EXISTS (SELECT FROM gavial.new_columns(s.relation) n WHERE NOT n.is_told);
+    IF FOUND THEN
+        NOTIFY gavial;
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.on_columns() IS
+    'keeps what columns are in older rows; a table of which no one value tells that is copied anew';
+
+DROP EVENT TRIGGER IF EXISTS gavial_columns;
+CREATE EVENT TRIGGER gavial_columns ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION gavial.on_columns();

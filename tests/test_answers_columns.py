@@ -1,0 +1,93 @@
+"""Standing queries over tables whose columns come, go and change (G1, G8, F20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.answering import check, status_of, wait_until_answered
+from tests.capturing import rows_of, wait_until_captured
+from tests.servers import Gavial, Server, gavial, wait_until
+from tests.standing import fresh_database, session
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture(scope="module")
+def proxy(postgres18: Server) -> Iterator[Gavial]:
+    with gavial(upstream=postgres18) as running:
+        yield running
+
+
+@pytest.fixture
+def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
+    with fresh_database(proxy) as dsn, session(dsn) as connection:
+        yield connection
+
+
+def make(connection: psycopg.Connection, name: str, query: str) -> None:
+    """A standing query with its first answer."""
+    connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
+    wait_until_answered(connection, [name])
+
+
+def test_who_reads_a_column_that_cannot_be_stored_is_refused(user: psycopg.Connection) -> None:
+    user.execute(
+        "CREATE TABLE t (a int PRIMARY KEY, p point, w numeric(60, 2), b int); "
+        "INSERT INTO t SELECT g, point(g, g), g, g % 3 FROM generate_series(1, 10) g"
+    )
+    for column in ("p", "w"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            user.execute(f"CREATE STANDING QUERY r AS SELECT {column} FROM t WITH NO DATA".encode())
+    make(user, "q", "SELECT b, count(*) AS n FROM t GROUP BY b")
+    user.execute("UPDATE t SET p = NULL; DELETE FROM t WHERE a = 1")
+    check(user, "q")
+
+
+def test_a_column_with_a_default_has_it_in_older_rows(user: psycopg.Connection) -> None:
+    user.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    user.execute("CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (1, 1), (2, 2)")
+    make(user, "q", "SELECT sum(b) AS n FROM t")
+    wait_until_captured(user, ["t"])
+    user.execute(
+        "ALTER TABLE t ADD c text DEFAULT 'it''s new', ADD d numeric(8, 2) DEFAULT 1.5, "
+        "ADD e date DEFAULT '2020-02-29', ADD f int[] DEFAULT '{1,NULL}', ADD g mood DEFAULT 'glad', "
+        "ADD h timestamptz DEFAULT '2020-01-01 00:00+01', ADD i bytea DEFAULT '\\x00ff', "
+        "ADD j boolean DEFAULT true, ADD k int, ADD l interval DEFAULT '1 mon 2 days', "
+        "ADD m uuid DEFAULT '7b3a1f0e-6a2f-4f41-9f0e-0123456789ab', ADD o float8 DEFAULT 0.1, "
+        "ADD p numeric DEFAULT 2.5, ADD r char(4) DEFAULT 'x', ADD s time DEFAULT '12:34:56.789'"
+    )
+    user.execute("INSERT INTO t (a, b, c) VALUES (3, 3, NULL); UPDATE t SET c = 'other' WHERE a = 1")
+    check(user, "q")
+    make(user, "r", "SELECT * FROM t")
+    make(user, "s", "SELECT c, count(*) AS n, sum(d) AS d FROM t WHERE j AND d > 1 GROUP BY c")
+    check(user, "q", "r", "s")
+    # What is changed later takes back rows that have the column's value, and others that had none.
+    user.execute("ALTER TABLE t ALTER c SET DEFAULT 'newest'; INSERT INTO t (a, b) VALUES (4, 4)")
+    user.execute("UPDATE t SET b = b + 1; DELETE FROM t WHERE a = 2")
+    check(user, "q", "r", "s")
+    assert rows_of(user, "SELECT c, n FROM s") == {("other", 1): 1, (None, 1): 1, ("newest", 1): 1}
+
+
+def test_a_column_that_is_dropped_or_retyped(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE t (a int PRIMARY KEY, b int, c int, d int)")
+    user.execute("INSERT INTO t SELECT g, g, g, g FROM generate_series(1, 5) g")
+    make(user, "q", "SELECT sum(b) AS n FROM t")
+    make(user, "r", "SELECT sum(c) AS n FROM t")
+    user.execute("INSERT INTO t VALUES (6, 6, 6, 6); ALTER TABLE t DROP d; INSERT INTO t VALUES (7, 7, 7)")
+    check(user, "q", "r")
+    for change in ("DROP c", "ALTER c TYPE bigint"):
+        with pytest.raises((psycopg.errors.DependentObjectsStillExist, psycopg.errors.FeatureNotSupported)):
+            user.execute(f"ALTER TABLE t {change}".encode())
+    user.execute("ALTER TABLE t DROP c CASCADE; UPDATE t SET b = b * 2")
+    assert rows_of(user, "SELECT count(*) FROM gavial.queries") == {(1,): 1}
+    check(user, "q")
+    user.execute(
+        "ALTER TABLE t ADD c text; ALTER TABLE t ALTER c TYPE int USING 5; INSERT INTO t VALUES (8, 8, 8)"
+    )
+    wait_until(lambda: status_of(user, "q")[0] == "active", "the query does not come back")
+    check(user, "q")
+    make(user, "s", "SELECT a, c FROM t")
+    check(user, "q", "s")
