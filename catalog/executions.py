@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -34,6 +34,7 @@ class Measurement:
     rows_in: int
     rows_out: int
     work: float
+    seconds: float
     features: Mapping[str, float]
 
 
@@ -92,10 +93,11 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     )
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO gavial.measurements (execution, subplan, rows_in, rows_out, seconds, features) "
-            "VALUES (%s, %s, %s, %s, %s, %s)",
+            "INSERT INTO gavial.measurements "
+            "(execution, subplan, rows_in, rows_out, seconds, elapsed, features) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
             [
-                (number, each.subplan, each.rows_in, each.rows_out, each.work, json.dumps(each.features))
+                (number, *astuple(each)[:-1], json.dumps(dict(each.features)))
                 for each in execution.measurements
             ],
         )

@@ -33,6 +33,15 @@ class PacedPath:
 
 
 @dataclass(frozen=True, slots=True)
+class SubplanText:
+    """A part of a query as users read of it."""
+
+    subplan: int
+    text: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
 class Period:
     """By the tables that a query reads: changed rows since its answer, and those expected until the next."""
 
@@ -86,6 +95,30 @@ def save_expected(connection: Connection, query: UUID, rows: Mapping[int, float]
             "UPDATE gavial.reads SET expected = %s WHERE query_id = %s AND relation::oid = %s",
             [(count, query, relation) for relation, count in rows.items()],
         )
+
+
+def save_outlook(
+    connection: Connection,
+    query: UUID,
+    subplans: Iterable[SubplanText],
+    *,
+    final_work: float,
+    batch_work: float,
+    recompute_work: float,
+    reachable: bool,
+) -> None:
+    """The parts of a query, and what its period is expected to cost."""
+    rows = [(query, *astuple(each)) for each in subplans]
+    connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO gavial.subplans (query_id, subplan, text, method) VALUES (%s, %s, %s, %s)", rows
+        )
+    connection.execute(
+        "UPDATE gavial.queries SET predicted_final_work = %s, batch_work = %s, recompute_work = %s, "
+        "goal_reachable = %s WHERE id = %s",
+        (final_work, batch_work, recompute_work, reachable, query),
+    )
 
 
 def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:

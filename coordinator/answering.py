@@ -39,8 +39,10 @@ from coordinator.ahead import Ahead
 from coordinator.due import Due, groups, is_first, is_triggered
 from coordinator.engine import Cancelled, Engine
 from coordinator.failing import Patience, failure_of, is_passing, needs_resume, status_after, why_not
+from coordinator.fired import Clock
 from coordinator.merging import Merging
 from coordinator.query import Ready, StandingQuery
+from coordinator.scheduling import Scheduling
 from coordinator.verifications import Verifications
 from sources.login import connect
 from sources.place import Place
@@ -108,6 +110,7 @@ class Answering:
         self._looked_at = 0
         self._kept_house = float("-inf")
         self._merging = Merging(place, position)
+        self._scheduling = Scheduling(place, self._standing)
         self._ahead = Ahead(position, self._standing, self._wanted)
         self._verifications = Verifications(place.address, position, self._standing, self._wanted)
 
@@ -158,6 +161,9 @@ class Answering:
         self._awaited = [run.target for run in refreshes if run.query in able]
         if due or runs or self._stop.is_set():
             return False
+        if self._scheduling.step(connection, able):
+            self._ahead.renew()
+            return True
         if self._ahead.step(connection, able):
             return True
         self._merging.step(connection)
@@ -188,7 +194,7 @@ class Answering:
 
     def _answer(self, connection: Connection, group: Sequence[Due]) -> None:
         """Compute the answers of a group and publish them in one transaction; who fails stays out."""
-        moment, position = datetime.now(UTC), self._position()
+        moment, clock, position = datetime.now(UTC), Clock(), self._position()
         computed: list[_Computed] = []
         for due in group:
             try:
@@ -199,7 +205,7 @@ class Answering:
                 self._fail(connection, due, error)
         if computed:
             failpoint("publish: fired")
-            self._publish(connection, computed, moment)
+            self._publish(connection, computed, moment, clock)
 
     def _compute(self, connection: Connection, due: Due, position: int) -> _Computed:
         query = due.query
@@ -208,7 +214,9 @@ class Answering:
         ready = standing.fire(connection, query, position, self._is_emptied(query), wanted)
         return _Computed(due, standing, ready)
 
-    def _publish(self, connection: Connection, computed: Sequence[_Computed], moment: datetime) -> None:
+    def _publish(
+        self, connection: Connection, computed: Sequence[_Computed], moment: datetime, clock: Clock
+    ) -> None:
         """Whoever cannot be published is left out; a commit whose outcome is unknown leaves all files."""
         published: list[_Computed] = []
         failed: list[tuple[_Computed, Error | psycopg.Error | None]] = []
@@ -217,7 +225,7 @@ class Answering:
             for each in computed:
                 try:
                     with connection.transaction():
-                        if self._publish_one(connection, each, moment):
+                        if self._publish_one(connection, each, moment, clock):
                             published.append(each)
                         else:
                             failed.append((each, None))
@@ -235,9 +243,11 @@ class Answering:
             if why is not None:
                 self._fail(connection, each.due, why)
 
-    def _publish_one(self, connection: Connection, computed: _Computed, moment: datetime) -> bool:
+    def _publish_one(
+        self, connection: Connection, computed: _Computed, moment: datetime, clock: Clock
+    ) -> bool:
         due = computed.due
-        if not computed.standing.publish(connection, due.query, computed.ready, moment):
+        if not computed.standing.publish(connection, due.query, computed.ready, moment, clock):
             return False
         for run in due.refreshes:
             finish_run(connection, run.id, computed.ready.position)

@@ -22,6 +22,7 @@ class Share:
     rows_out: int
     jobs: int
     work: float
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,9 @@ class Round:
             self._offsets[writes, own] = self._number
         for buffer in subplan.reads:
             self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
-        self._shares.append(self._share(writes, ranges, outcome, clock.work()))
+        self._shares.append(self._share(writes, ranges, outcome, clock))
 
-    def _share(self, writes: int, ranges: Mapping[int, Range], outcome: Outcome, work: float) -> Share:
+    def _share(self, writes: int, ranges: Mapping[int, Range], outcome: Outcome, clock: Clock) -> Share:
         count = self._shelf.count
         return Share(
             writes,
@@ -103,7 +103,8 @@ class Round:
             outcome.rows_in,
             outcome.rows.num_rows,
             outcome.jobs,
-            work,
+            clock.work(),
+            clock.seconds(),
         )
 
     def _run(self, subplan: Subplan, ranges: Mapping[int, Range], is_first: bool) -> Outcome:

@@ -12,46 +12,35 @@ import pyarrow as pa
 from psycopg import Connection
 from pyspark.sql import SparkSession
 
-from catalog.defaults import defaults_of
 from catalog.errors import Error
 from catalog.executions import Execution, Outcome, begin_execution, end_execution, record_trigger
 from catalog.failpoints import failpoint
-from catalog.paces import begin_period, note_worked, paces_of
+from catalog.paces import begin_period, note_worked, paces_of, periods
 from catalog.running import (
     Running,
     batches_of,
     forget_batches_like,
     hold_query,
     offsets,
-    plan_of,
     rows_behind,
     save_offsets,
-    save_plan,
     set_position,
     tables_of,
 )
 from catalog.signatures import Signatures
-from catalog.storage import FREE_NUMERIC, Storage
 from catalog.store import hold_epoch, name_batches
-from catalog.types import NO_TYPMOD, NUMERIC
 from coordinator.engine import Engine
-from coordinator.fired import Fired
+from coordinator.fired import Clock, Fired
 from coordinator.firing import Round
+from coordinator.outlook import Outlook
 from coordinator.pacing import Paced, tables_below
-from coordinator.planning import Bound, bind_view, digest_of, plan_bound
-from coordinator.publishing import Answer, StoredColumn, apply_changes
+from coordinator.prepared import Prepared, prepare
+from coordinator.publishing import apply_changes
 from coordinator.shelf import Shelf
-from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.verifying import Difference, differing_rows
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
-from dialect.postgres_scalar import write
-from executors.spark.compile import compile_subplan, schemas_of
-from executors.spark.relation import name_of
 from executors.spark.types import arrow_schema
-from planner.logical import Field
 from planner.paths import Path, paths
-from planner.plan import Planned
-from planner.weighted import NodeBuffer, TableBuffer
 from sources.place import Place
 from sources.position import Position
 
@@ -83,10 +72,10 @@ class StandingQuery:
     place: Place
     engine: Engine
     query: Running
-    work: Work
-    answer_table: Answer
+    prepared: Prepared
     offsets: Offsets
     tables: str
+    outlook: Outlook | None = None
 
     @staticmethod
     def plan(
@@ -94,18 +83,15 @@ class StandingQuery:
     ) -> StandingQuery:
         """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
         tables = tables_of(connection, query.id)
-        bound = bind_view(connection, query.view, signatures)
-        planned = _planned_before(connection, query, bound) or _plan_anew(connection, place, query, bound)
-        work = _work(query, bound, planned)
+        prepared = prepare(connection, place, query, signatures)
         return StandingQuery(
-            place,
-            engine,
-            query,
-            work,
-            _answer_table(connection, query, work, planned),
-            offsets_from(offsets(connection, query.id)),
-            tables,
+            place, engine, query, prepared, offsets_from(offsets(connection, query.id)), tables
         )
+
+    @property
+    def work(self) -> Work:
+        """What is done for it."""
+        return self.prepared.work
 
     def is_planned_for(self, connection: Connection, query: Running) -> bool:
         """Whether the tables that it reads are still what the plan takes them for."""
@@ -202,16 +188,21 @@ class StandingQuery:
         """Whether it is what it was, and so are its tables; it stays so until the transaction ends."""
         return hold_query(connection, query) and self.tables == tables_of(connection, query.id)
 
-    def publish(self, connection: Connection, query: Running, ready: Ready, moment: datetime) -> bool:
-        """Within the caller's transaction, which holds the epoch; False if the query is not what it was."""
+    def publish(
+        self, connection: Connection, query: Running, ready: Ready, moment: datetime, clock: Clock
+    ) -> bool:
+        """Within the caller's transaction, which holds the epoch; False if the query is not what it was.
+
+        The clock began when the trigger fired.
+        """
         if not self._is_as_planned(connection, query):
             return False
         if ready.rebuilt:
             forget_batches_like(connection, node_buffers(query.id))
         if ready.fired is not None:
             self._save(connection, ready.number, ready.position, ready.fired, ready.offsets)
-            apply_changes(connection, self.answer_table, ready.changes, ready.anew)
-        outcome = Outcome(None, None, None, 0.0 if ready.fired is None else ready.fired.seconds, None)
+            apply_changes(connection, self.prepared.answer, ready.changes, ready.anew)
+        outcome = self._outcome(connection, query, ready, clock.seconds())
         record_trigger(connection, query.id, moment, ready.position, outcome)
         begin_period(connection, query.id)
         set_position(connection, query.id, ready.position)
@@ -223,10 +214,25 @@ class StandingQuery:
         """What a firing came to, in the caller's transaction."""
         name_batches(connection, fired.batches)
         save_offsets(connection, self.query.id, offsets_to(reached))
+        measured = self.outlook.measurements(fired) if self.outlook is not None else ()
         execution = Execution(
-            position, fired.rows_in, fired.rows_out, fired.jobs, fired.processor_seconds, fired.work, None
+            position,
+            fired.rows_in,
+            fired.rows_out,
+            fired.jobs,
+            fired.processor_seconds,
+            fired.work,
+            self.outlook.predicted(measured) if self.outlook is not None else None,
+            measured,
         )
         end_execution(connection, number, execution)
+
+    def _outcome(self, connection: Connection, query: Running, ready: Ready, seconds: float) -> Outcome:
+        """How its goal was met; of an answer that is made anew nobody asks."""
+        if self.outlook is None or ready.anew:
+            return Outcome(None, None, None, seconds, None)
+        came = periods(connection, [query.id])[query.id].came
+        return self.outlook.outcome(0.0 if ready.fired is None else ready.fired.work, came, seconds)
 
     def settle(self, ready: Ready) -> None:
         """What was published is committed."""
@@ -244,7 +250,7 @@ class StandingQuery:
         ready = self.fire(connection, query, position.lsn, False, wanted)
         try:
             return differing_rows(
-                connection, self.place.address, query, self.answer_table, ready.changes, position
+                connection, self.place.address, query, self.prepared.answer, ready.changes, position
             )
         finally:
             self.discard(ready)
@@ -280,65 +286,4 @@ class StandingQuery:
 
     def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
         names = {self.work.name(each) for each in buffers}
-        defaults = defaults_of(connection, names)
-        return Shelf(self.work, self.place.warehouse, batches_of(connection, names), defaults)
-
-
-def _planned_before(connection: Connection, query: Running, bound: Bound) -> Planned | None:
-    """The plan that it has, if it would be planned so again."""
-    before = plan_of(connection, query.id)
-    if before is None:
-        return None
-    planned = plan_bound(bound, statistics_from_json(before[1]))
-    return planned if digest_of(planned) == before[0] else None
-
-
-def _plan_anew(connection: Connection, place: Place, query: Running, bound: Bound) -> Planned:
-    """A plan for what is known now; what another one left is forgotten."""
-    statistics = read_statistics(connection, bound.tables)
-    planned = plan_bound(bound, statistics)
-    described, pattern = statistics_to_json(statistics), node_buffers(query.id)
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
-        files = save_plan(connection, query.id, digest_of(planned), described, pattern)
-    place.warehouse.remove(files)
-    return planned
-
-
-def _work(query: Running, bound: Bound, planned: Planned) -> Work:
-    environment = bound.environment
-    schemas = schemas_of(planned.delta, environment)
-    oids = {each.name: each.oid for each in bound.tables}
-    return Work(
-        query.id,
-        planned.delta,
-        schemas,
-        {each.writes: compile_subplan(each, schemas, environment) for each in planned.delta.subplans},
-        {each.number: oids[each.table] for each in planned.delta.buffers if isinstance(each, TableBuffer)},
-        environment,
-    )
-
-
-def _answer_table(connection: Connection, query: Running, work: Work, planned: Planned) -> Answer:
-    buffer = next(each for each in work.plan.buffers if each.number == work.plan.answer)
-    assert isinstance(buffer, NodeBuffer)
-    stored = tuple(
-        StoredColumn(name_of(each.column), _type_name(connection, each.type.oid, each.type.typmod))
-        for each in buffer.fields
-    )
-    schema = work.schemas[buffer.number]
-    names = {each.column: _read(each, schema[each.column]) for each in buffer.fields}
-    return Answer(query.result, stored, tuple(write(each, names) for each in planned.values))
-
-
-def _read(field: Field, storage: Storage) -> str:
-    """A stored column as PostgreSQL knows it: a number of any scale has no more digits than it needs."""
-    name = name_of(field.column)
-    free = field.type.oid == NUMERIC and field.type.typmod == NO_TYPMOD and storage == FREE_NUMERIC
-    return f"pg_catalog.trim_scale({name})" if free else name
-
-
-def _type_name(connection: Connection, oid: int, typmod: int) -> str:
-    row = connection.execute("SELECT format_type(%s, %s)", (oid, typmod)).fetchone()
-    assert row is not None
-    return str(row[0])
+        return Shelf(self.work, self.place.warehouse, batches_of(connection, names))

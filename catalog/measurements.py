@@ -1,0 +1,37 @@
+"""What firings took, and what the cost model learned from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from psycopg import Connection
+
+_MEASURED: Final = """
+    SELECT features, seconds, elapsed FROM gavial.measurements
+    ORDER BY execution DESC, subplan LIMIT %s
+"""
+_MOST: Final = 400
+"""The latest: machines and tables change."""
+
+
+def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float]]:
+    """Of the latest firings of subplans: features, work, seconds that passed."""
+    return list(connection.execute(_MEASURED, (_MOST,)))
+
+
+def weights(connection: Connection) -> Mapping[str, float] | None:
+    """What was learned last."""
+    row = connection.execute("SELECT weights FROM gavial.weights").fetchone()
+    return None if row is None else row[0]
+
+
+def save_weights(connection: Connection, weights: Any) -> None:
+    """What is known from now on: a dataclass of numbers."""
+    connection.execute(
+        "INSERT INTO gavial.weights (weights) VALUES (%s) "
+        "ON CONFLICT (single) DO UPDATE SET weights = excluded.weights, fitted = now()",
+        (json.dumps(asdict(weights)),),
+    )

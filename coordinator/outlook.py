@@ -1,0 +1,94 @@
+"""What a period of a query is expected to bring and to cost, and what came of it: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from catalog.executions import Measurement, Outcome
+from coordinator.fired import Fired, Share
+from planner.flow import DELETES, INSERTS, UPDATES
+from planner.measured import Seen, features_of, predicted
+from planner.schedule import Arrivals, Schedule
+from planner.simulation import Pacing, Played, Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The period as it was played when its paces were chosen; `tables` by the numbers of their buffers."""
+
+    played: Simulation
+    schedule: Schedule
+    tables: Mapping[int, int]
+
+    def measurements(self, fired: Fired) -> tuple[Measurement, ...]:
+        """What each subplan that had something to do took."""
+        return tuple(
+            Measurement(
+                each.writes, each.rows_in, each.rows_out, each.work, each.seconds, self._features(each)
+            )
+            for each in fired.shares
+            if each.rows_in
+        )
+
+    def predicted(self, measurements: tuple[Measurement, ...]) -> float:
+        """The work that these are by the cost model."""
+        return sum(predicted(each.features, self.played.weights) for each in measurements)
+
+    def outcome(self, work: float, came: Mapping[int, int], seconds: float) -> Outcome:
+        """How the goal was met, where this was left for the trigger of a period in which so many rows came.
+
+        The batch is the model's: all of these rows in one firing.
+        """
+        goal = self.schedule.goal
+        batch = self.batch_work(came)
+        share = work / batch if batch else 0.0
+        met = share <= goal.final_work if goal.seconds is None else seconds <= goal.seconds
+        return Outcome(goal.final_work if goal.seconds is None else None, share, batch, seconds, met)
+
+    def batch_work(self, came: Mapping[int, int]) -> float:
+        """The work of these rows, by table, in one firing."""
+        arrivals = {
+            buffer: scaled(expected, came.get(self.tables[buffer], 0))
+            for buffer, expected in self.played.arrivals.items()
+        }
+        memory = tuple(dict[Pacing, Played]() for _ in self.played.remembered)
+        played = replace(self.played, arrivals=arrivals, remembered=memory)
+        return played.play((1,) * len(played.paths)).final
+
+    def _features(self, share: Share) -> Mapping[str, float]:
+        seen = {
+            buffer: self._seen(buffer, rows, share.came.get(buffer, 0))
+            for buffer, rows in share.before.items()
+        }
+        return features_of(self.played, share.writes, seen, share.rows_out)
+
+    def _seen(self, buffer: int, before: int, came: int) -> Seen:
+        """Of the rows that came as many were taken back as were expected to be, in proportion."""
+        share = self._retracted(buffer)
+        return Seen(before, came * (1.0 - share), came * share)
+
+    def _retracted(self, buffer: int) -> float:
+        if buffer in self.tables:
+            expected = self.played.arrivals[buffer]
+            gone = expected.updates + expected.deletes
+            return gone / changed_rows(expected) if gone else 0.0
+        paces = (1,) * len(self.played.paths)
+        places = [each.writes for each in self.played.plan.subplans]
+        changes = self.played.play(paces).played[places.index(buffer)].written.changes[:, -1]
+        gone = float(changes[UPDATES] + changes[DELETES])
+        return gone / float(changes[INSERTS] + changes[UPDATES] + gone) if gone else 0.0
+
+
+def changed_rows(arrivals: Arrivals) -> float:
+    """How many rows these are in the stream of changes: an update is two."""
+    return arrivals.inserts + 2 * arrivals.updates + arrivals.deletes
+
+
+def scaled(arrivals: Arrivals, rows: float) -> Arrivals:
+    """So many changed rows, of each kind in proportion; where none were expected, new ones."""
+    expected = changed_rows(arrivals)
+    if not expected:
+        return Arrivals(rows)
+    factor = rows / expected
+    return Arrivals(arrivals.inserts * factor, arrivals.updates * factor, arrivals.deletes * factor)

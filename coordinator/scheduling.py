@@ -1,0 +1,167 @@
+"""How often the parts of each query are worked until its next trigger: chosen when no answer is owed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+from uuid import UUID
+
+import psycopg
+from psycopg import Connection
+
+from catalog.errors import Error, Fenced
+from catalog.measurements import measured, save_weights, weights
+from catalog.paces import PacedPath, SubplanText, save_expected, save_outlook, save_paces
+from catalog.running import Running
+from catalog.store import hold_epoch
+from coordinator.expecting import Expecting
+from coordinator.failing import failure_of
+from coordinator.outlook import Outlook, changed_rows
+from coordinator.query import StandingQuery
+from coordinator.statistics import read_statistics
+from planner.cost import Weights
+from planner.fitting import Measured, fit
+from planner.pace import limit_of, scheduled, simulated
+from planner.pace_knobs import path_knobs
+from planner.schedule import Arrivals, Goal, Schedule
+from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
+from sources.place import Place
+
+log = logging.getLogger(__name__)
+
+_FIT_SECONDS: Final = 60.0
+_REST: Final = 20.0
+"""Choosing paces takes no more of the time than one part in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """For which answer and which options, how long it took, and until when that will do."""
+
+    position: int | None
+    options: Mapping[str, object]
+    until: float
+
+
+class Scheduling:
+    """One query at a time, after each of its answers."""
+
+    def __init__(self, place: Place, standing: Callable[[Connection, Running], StandingQuery]) -> None:
+        self._place = place
+        self._standing = standing
+        self._expecting = Expecting()
+        self._made: dict[UUID, _Made] = {}
+        self._weights: Weights | None = None
+        self._fitted = float("-inf")
+
+    def step(self, connection: Connection, queries: Mapping[UUID, Running]) -> bool:
+        """Choose for one query that has had an answer since; False if there is none."""
+        self._made = {id: made for id, made in self._made.items() if id in queries}
+        for query in queries.values():
+            if query.status == "active" and query.answered and query.captured and self._is_late(query):
+                began = time.monotonic()
+                self._choose_or_say(connection, query)
+                now = time.monotonic()
+                self._made[query.id] = _Made(query.position, query.options, now + _REST * (now - began))
+                return True
+        return False
+
+    def _is_late(self, query: Running) -> bool:
+        made = self._made.get(query.id)
+        if made is None or made.options != query.options:
+            return True
+        return made.position != query.position and made.until < time.monotonic()
+
+    def _choose_or_say(self, connection: Connection, query: Running) -> None:
+        try:
+            self._choose(connection, query)
+        except (Error, psycopg.Error) as error:
+            if isinstance(error, Fenced) or connection.closed:
+                raise
+            log.info("standing query %s, its paces: %s", query, failure_of(error))
+
+    def _choose(self, connection: Connection, query: Running) -> None:
+        standing = self._standing(connection, query)
+        prepared = standing.prepared
+        arrivals = self._expecting.arrivals(connection, query, prepared.tables)
+        statistics = read_statistics(connection, prepared.tables)
+        known = self._known_weights(connection)
+        played = simulated(prepared.work.plan, statistics, arrivals, known)
+        schedule = scheduled(played, _goal(query), path_knobs(played.paths, played.idle))
+        rows = {each.oid: changed_rows(arrivals.get(each.name, Arrivals(0.0))) for each in prepared.tables}
+        with connection.transaction():
+            hold_epoch(connection, self._place.epoch)
+            save_paces(connection, query.id, _paths(schedule, prepared.work.plan))
+            save_expected(connection, query.id, rows)
+            save_outlook(
+                connection,
+                query.id,
+                _subplans(prepared.work.plan),
+                final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 0.0,
+                batch_work=schedule.batch_work,
+                recompute_work=schedule.recompute_work,
+                reachable=_is_reachable(schedule, known),
+            )
+        standing.outlook = Outlook(played, schedule, prepared.work.tables)
+
+    def _known_weights(self, connection: Connection) -> Weights:
+        """As they were fitted, and now and then anew from what was measured."""
+        now = time.monotonic()
+        if self._weights is None:
+            kept = weights(connection) or {}
+            names = (each.name for each in fields(Weights) if each.name in kept)
+            self._weights = Weights(**{name: kept[name] for name in names})
+        if now - self._fitted > _FIT_SECONDS:
+            self._fitted = now
+            seen = [Measured(*each) for each in measured(connection)]
+            if seen:
+                self._weights = fit(seen)
+                with connection.transaction():
+                    hold_epoch(connection, self._place.epoch)
+                    save_weights(connection, self._weights)
+        return self._weights
+
+
+def _goal(query: Running) -> Goal:
+    span = query.options.get("LATENCY_GOAL")
+    return Goal(
+        float(query.options.get("FINAL_WORK", 1)),
+        int(query.options.get("MAX_PACE", 100)),
+        None if span is None else float(str(span).removesuffix(" s")),
+    )
+
+
+def _is_reachable(schedule: Schedule, known: Weights) -> bool:
+    return schedule.reachable * schedule.batch_work <= limit_of(schedule.goal, schedule.batch_work, known)
+
+
+def _paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
+    works = {each.writes: sum(each.firings) for each in schedule.subplans}
+    return [
+        PacedPath(
+            number,
+            each.path.writes,
+            _what(plan, each.path.reads),
+            each.pace,
+            each.incrementability,
+            works[each.path.writes],
+            each.reason,
+        )
+        for number, each in enumerate(schedule.paths)
+    ]
+
+
+def _subplans(plan: DeltaPlan) -> Sequence[SubplanText]:
+    return [SubplanText(each.writes, _what(plan, each.writes), each.method) for each in plan.subplans]
+
+
+def _what(plan: DeltaPlan, buffer: int) -> str:
+    """A table by its name, a node by what it is and its number."""
+    match plan.buffers[buffer]:
+        case TableBuffer(table=table):
+            return f"{table.schema}.{table.name}"
+        case NodeBuffer(number=number, what=what):
+            return f"{what} {number}"
