@@ -12,6 +12,7 @@ import pyarrow as pa
 from psycopg import Connection
 from pyspark.sql import SparkSession
 
+from catalog.defaults import defaults_of
 from catalog.errors import Error
 from catalog.executions import Execution, Outcome, begin_execution, end_execution, record_trigger
 from catalog.failpoints import failpoint
@@ -286,4 +287,5 @@ class StandingQuery:
 
     def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
         names = {self.work.name(each) for each in buffers}
-        return Shelf(self.work, self.place.warehouse, batches_of(connection, names))
+        defaults = defaults_of(connection, names)
+        return Shelf(self.work, self.place.warehouse, batches_of(connection, names), defaults)
