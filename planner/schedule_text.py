@@ -7,7 +7,7 @@ from math import isinf
 from typing import Any
 
 from planner.paths import Path
-from planner.schedule import PathPlan, Point, Schedule, SubplanPlan
+from planner.schedule import PathPlan, Point, Schedule
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 
 
