@@ -1,0 +1,115 @@
+"""What is worked between triggers, as users have it: the answer stays, and is exact when it is owed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.answering import ANSWER_SECONDS, check, wait_until_answered
+from tests.capturing import one, rows_of
+from tests.servers import Server, gavial, wait_until
+from tests.standing import drop_database, session
+
+pytestmark = pytest.mark.service
+
+TABLES = """
+    CREATE TABLE orders (o int PRIMARY KEY, day int NOT NULL, status text);
+    CREATE TABLE lines (o int, n int, price numeric(12, 2), PRIMARY KEY (o, n));
+    INSERT INTO orders SELECT g, g % 7, 'O' FROM generate_series(1, 200) g;
+    INSERT INTO lines SELECT g, n, g * n FROM generate_series(1, 200) g, generate_series(1, 3) n
+"""
+QUERY = """
+    SELECT day, count(DISTINCT o) AS orders, sum(price) AS revenue, max(price) AS most
+    FROM orders LEFT JOIN lines USING (o) GROUP BY day
+"""
+ROWS = 300
+"""About so many rows of each table change in three of our transactions."""
+
+
+@pytest.fixture
+def database(postgres18: Server) -> Iterator[str]:
+    """Its name; it outlives the proxies in front of it."""
+    with psycopg.connect(postgres18.dsn(), autocommit=True) as admin:
+        admin.execute("CREATE DATABASE ahead")
+        yield "ahead"
+        drop_database(admin, "ahead")
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    home = Path(tempfile.mkdtemp(prefix="gavial-test-", dir="/tmp"))
+    home.chmod(0o711)
+    yield home / "data"
+    shutil.rmtree(home)
+
+
+def change(connection: psycopg.Connection, number: int) -> None:
+    """A transaction that adds orders with lines, moves some and takes some away."""
+    key = {"key": 1000 * number, "number": number}
+    with connection.transaction():
+        connection.execute("INSERT INTO orders SELECT %(key)s + g, g %% 9 FROM generate_series(1, 60) g", key)
+        connection.execute("INSERT INTO lines SELECT %(key)s + g, 1, g FROM generate_series(1, 60) g", key)
+        connection.execute("UPDATE orders SET day = day + 1 WHERE o %% 20 = %(number)s", key)
+        connection.execute("DELETE FROM lines WHERE o %% 30 = %(number)s", key)
+
+
+def early(connection: psycopg.Connection) -> int:
+    """How many firings after the last answer are committed."""
+    return int(
+        one(
+            connection,
+            "SELECT count(*) FROM gavial.executions e, gavial.queries q "
+            "WHERE e.finished IS NOT NULL AND e.position > q.position",
+        )
+    )
+
+
+def wait_until_early(connection: psycopg.Connection, count: int) -> None:
+    """So many firings were made since the last answer."""
+    wait_until(lambda: early(connection) == count, "nothing is worked", ANSWER_SECONDS)
+
+
+def of_query(connection: psycopg.Connection, relation: str, columns: str) -> list[tuple[Any, ...]]:
+    """What the catalog says of the only query."""
+    return connection.execute(f"SELECT {columns} FROM gavial.{relation} ORDER BY 1".encode()).fetchall()
+
+
+def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: str, data: Path) -> None:
+    serve = partial(gavial, upstream=postgres18, data=data)
+    with serve() as proxy, session(proxy.dsn(dbname=database)) as user:
+        user.execute(TABLES)
+        user.execute(
+            f"CREATE STANDING QUERY q WITH (FINAL_WORK = 0.1, EXPECT = 'orders {ROWS}, lines {ROWS}', "
+            f"MAX_PACE = 8) AS {QUERY} WITH NO DATA".encode()
+        )
+        wait_until_answered(user, ["q"])
+        wait_until(lambda: bool(of_query(user, "paths", "path")), "no paces are chosen", ANSWER_SECONDS)
+        assert any(pace > 1 for _path, pace in of_query(user, "paths", "path, pace"))
+        answer = rows_of(user, "TABLE q")
+        change(user, 1)
+        wait_until_early(user, 1)
+    with serve() as proxy, session(proxy.dsn(dbname=database)) as user:
+        had = max(rows for _path, rows in of_query(user, "paths", "path, had"))
+        assert had > 0
+        change(user, 2)
+        wait_until_early(user, 2)
+        assert max(rows for _path, rows in of_query(user, "paths", "path, had")) > had
+        assert rows_of(user, "TABLE q") == answer
+        change(user, 3)
+        check(user, "q")
+        assert {rows for _path, rows in of_query(user, "paths", "path, had")} == {0}
+        triggers = of_query(user, "triggers", "fired, goal, measured_final_work, batch_work, total_work, met")
+        assert len(triggers) == 2
+        _fired, goal, measured, batch, total, met = triggers[1]
+        assert goal == 0.1
+        assert met == (measured <= goal)
+        assert total > measured * batch
+        assert one(user, "SELECT predicted_work > 0 FROM gavial.executions ORDER BY id DESC LIMIT 1")
+        assert one(user, "SELECT measured_final_work = %s FROM gavial.standing_queries", measured)
