@@ -1,0 +1,68 @@
+"""What is expected of a period, and what came of it: figures for whatever is planned and whatever comes."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator.fired import Fired, Share
+from coordinator.outlook import Outlook, changed_rows, scaled
+from planner.cost import Weights
+from planner.incremental import derive
+from planner.logical import LogicalQuery
+from planner.pace import scheduled, simulated
+from planner.pace_knobs import path_knobs
+from planner.schedule import Arrivals, Goal
+from planner.statistics import Statistics, TableStatistics
+from planner.weighted import TableBuffer
+from tests.randomplans import TABLES, queries
+
+COUNTS = st.sampled_from((0, 1, 7, 1000, 10**6))
+ARRIVALS = st.builds(Arrivals, COUNTS.map(float), COUNTS.map(float), COUNTS.map(float))
+
+
+@settings(max_examples=60)
+@given(query=queries(), data=st.data())
+def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.DataObject) -> None:
+    """Rows that nobody expected, of tables that nobody analysed, or none: a firing is judged all the same."""
+    plan = derive(query, tables=TABLES)
+    sizes = {name: TableStatistics(float(data.draw(COUNTS))) for name in TABLES if data.draw(st.booleans())}
+    arrivals = {name: data.draw(ARRIVALS) for name in TABLES if data.draw(st.booleans())}
+    played = simulated(plan, Statistics(sizes), arrivals, Weights())
+    goal = Goal(data.draw(st.sampled_from((1.0, 0.3, 0.01))), data.draw(st.sampled_from((1, 4))))
+    schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    oids = {name: 100 + number for number, name in enumerate(TABLES)}
+    read = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
+    outlook = Outlook(played, schedule, read)
+    shares = tuple(
+        Share(
+            each.writes,
+            {buffer: data.draw(COUNTS) for buffer in each.reads},
+            {buffer: data.draw(COUNTS) for buffer in (*each.reads, each.writes)},
+            data.draw(COUNTS),
+            data.draw(COUNTS),
+            1,
+            0.5,
+            0.7,
+        )
+        for each in plan.subplans
+    )
+    measured = outlook.measurements(Fired({}, (), shares, 1.0, 0.5))
+    assert len(measured) == sum(share.rows_in > 0 for share in shares)
+    assert isfinite(predicted := outlook.predicted(measured))
+    assert predicted >= 0
+    outcome = outlook.outcome(0.5, {oid: data.draw(COUNTS) for oid in oids.values()}, 2.0)
+    assert outcome.batch is not None
+    assert outcome.measured is not None
+    assert isfinite(outcome.batch)
+    assert outcome.met == (outcome.measured <= goal.final_work)
+    assert outlook.outcome(0.0, {}, 2.0).met
+
+
+def test_rows_are_scaled_kind_by_kind() -> None:
+    assert scaled(Arrivals(10, 20, 30), 160) == Arrivals(20, 40, 60)
+    assert changed_rows(Arrivals(20, 40, 60)) == pytest.approx(160)
+    assert scaled(Arrivals(0), 5) == Arrivals(5)
