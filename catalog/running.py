@@ -158,7 +158,7 @@ _AS_IT_WAS: Final = """
 
 
 def hold_query(connection: Connection, query: Running) -> bool:
-    """Keep a query as it is until the transaction ends; False if it is not that any more, or about to change.
+    """Keep a query as it is until the transaction ends, and what it reads captured; False if that is not so.
 
     Raises what PostgreSQL says where its owner may not read any more what it reads, or its answer has no
     guard.
@@ -166,17 +166,17 @@ def hold_query(connection: Connection, query: Running) -> bool:
     held = connection.execute(
         f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
         "SELECT gavial.check_readable(q.view::oid), gavial.check_answer(q.view::oid, q.result::oid) "
-        "FROM held JOIN gavial.queries q USING (id)",
+        "FROM held JOIN gavial.queries q USING (id) WHERE gavial.hold_sources(q.id)",
         _as_it_was(query),
     )
     return held.rowcount > 0
 
 
 def tables_of(connection: Connection, query: UUID) -> str:
-    """What a plan takes for granted of the tables of a query: their columns, keys and foreign keys."""
+    """What is taken for granted of the tables of a query: columns, keys, and the copies that are followed."""
     row = connection.execute(
-        "SELECT coalesce(string_agg(gavial.relation(relation)::text, '' ORDER BY relation), '') "
-        "FROM gavial.reads WHERE query_id = %s",
+        "SELECT coalesce(string_agg(concat(gavial.relation(relation), captured_from), '' ORDER BY relation), "
+        "'') FROM gavial.reads LEFT JOIN gavial.sources USING (relation) WHERE query_id = %s",
         (query,),
     ).fetchone()
     assert row is not None

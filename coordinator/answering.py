@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,7 +60,9 @@ class Answers:
     def __init__(self, place: Place, position: Callable[[], int], engine: Engine) -> None:
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(1, "answers")
-        self._outcome = self._thread.submit(Answering(place, position, engine, self._stop).run)
+        answering = Answering(place, position, engine, self._stop)
+        self.discard = answering.discard
+        self._outcome = self._thread.submit(answering.run)
 
     def __enter__(self) -> Answers:
         return self
@@ -125,6 +127,10 @@ class Answering:
                 self._collect_garbage(connection)
             finally:
                 self._verifications.release()
+
+    def discard(self, files: Iterable[str]) -> None:
+        """Delete files of the warehouse as soon as nobody reads them; any thread may ask for it."""
+        self._merging.discard(files)
 
     def _wait(self, connection: Connection) -> None:
         """Until something was changed, or what somebody waits for has been captured."""

@@ -24,6 +24,7 @@ from sources.joining import join_tables, tell_of_slot
 from sources.login import connect
 from sources.place import Place
 from sources.position import Stopped
+from sources.rewrites import notice_rewritten
 from sources.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -106,6 +107,7 @@ class Database:
                     self._work(session, place, capturing, answers)
             if not self._stop.is_set():
                 remove_dismissed(session, place)
+                remove_unnamed(session, place)
                 drop_slot(session, place)
 
     def _work(self, session: Connection, place: Place, capturing: Capturing, answers: Answers) -> None:
@@ -119,7 +121,8 @@ class Database:
             begun = capturing.position() > 0
             if not begun:
                 tell_of_slot(session, place)
-            if not begun or not join_tables(session, place, capturing.position, go_on):
+            notice_rewritten(session, place)
+            if not begun or not join_tables(session, place, capturing.position, go_on, answers.discard):
                 if begun:
                     filling.work()
                 remove_dismissed(session, place)

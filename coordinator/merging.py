@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
 from typing import Final
 
 from psycopg import Connection
@@ -47,10 +48,17 @@ class Merging:
         self._place = place
         self._captured = captured
         self._garbage: list[tuple[int, tuple[str, ...]]] = []
+        self._discarded: SimpleQueue[tuple[str, ...]] = SimpleQueue()
         self._next = 0.0
+
+    def discard(self, files: Iterable[str]) -> None:
+        """No manifest names these files any more, and capture does not read them; any thread may say so."""
+        self._discarded.put(tuple(files))
 
     def step(self, connection: Connection) -> None:
         """Merge a few batches, if it is time to and there are many."""
+        while not self._discarded.empty():
+            self._place.warehouse.remove(self._discarded.get())
         if time.monotonic() < self._next:
             return
         self._remove()

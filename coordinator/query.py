@@ -256,6 +256,11 @@ class StandingQuery:
         finally:
             self.discard(ready)
 
+    def has_read_behind(self, position: int) -> bool:
+        """Whether some part of it has come further: then it cannot be computed at that position any more."""
+        names = {self.work.name(each) for each in self.work.tables}
+        return any(at > position for (_subplan, name), at in self.offsets.items() if name in names)
+
     def rows_waiting(self, connection: Connection, query: Running) -> int:
         """Changed rows of its tables since its answer."""
         return rows_behind(connection, dict.fromkeys(self._positions(), query.position or 0))

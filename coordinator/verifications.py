@@ -42,11 +42,17 @@ class Verifications:
             self._takings.pop(gone).release()
         for run in runs:
             query = queries.get(run.query)
-            if query is None or query.status == "initialising" or not query.answered:
+            if query is None or query.status == "initialising" or not query.answered or not query.captured:
+                self._forget(run.id)
                 continue
             if run.id not in self._takings:
                 self._takings[run.id] = Taking(self._address)
             self._continue(connection, query, run, self._takings[run.id])
+
+    def _forget(self, run: UUID) -> None:
+        """What was begun is of no use any more."""
+        if run in self._takings:
+            self._takings.pop(run).release()
 
     def awaited(self) -> list[int]:
         """The positions that have to be captured."""
@@ -63,6 +69,10 @@ class Verifications:
             if taking.error is not None:
                 raise taking.error
             if taking.position is None or self._captured() < taking.position.lsn:
+                return
+            standing = self._standing(connection, query)
+            if standing.has_read_behind(taking.position.lsn):
+                self._forget(run.id)
                 return
             self._verify(connection, query, run, taking.position)
         except Cancelled:

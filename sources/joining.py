@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 import psycopg
@@ -46,10 +46,15 @@ _BEGINNING: Final = """
 
 
 def join_tables(
-    connection: Connection, place: Place, passed: Callable[[], int], go_on: Callable[[], bool]
+    connection: Connection,
+    place: Place,
+    passed: Callable[[], int],
+    go_on: Callable[[], bool],
+    discard: Callable[[Iterable[str]], None],
 ) -> bool:
     """Copy the tables that wait, all at one position; False if none did.
 
+    `discard` is given the files that are replaced, which somebody may be reading.
     The stream captures a table from the moment it is published: up to where it has captured everything is
     what `passed` tells. A table that changes under its copy goes on waiting; one that cannot be stored stops.
     """
@@ -65,7 +70,7 @@ def join_tables(
     with take_position(place.address, go_on, lambda process: tell(connection, place, process)) as position:
         failpoint("join position taken")
         for shape in shapes:
-            _join(connection, place, position, shape, passed, go_on)
+            _join(connection, place, position, shape, passed, go_on, discard)
     return True
 
 
@@ -114,6 +119,7 @@ def _join(
     shape: Shape,
     passed: Callable[[], int],
     go_on: Callable[[], bool],
+    discard: Callable[[Iterable[str]], None],
 ) -> None:
     """One table; what its copy left is removed unless it is certain that the manifest names it."""
     _note(connection, place, [shape.relation], "copying", None)
@@ -136,7 +142,7 @@ def _join(
         log.info("table %d changed after it was copied; it is copied again", shape.relation)
     else:
         failpoint("join registered")
-        place.warehouse.remove(replaced)
+        discard(replaced)
         log.info("table %d is captured from %X on", shape.relation, position.lsn)
 
 

@@ -21,8 +21,15 @@ _CAPTURED: Final = """
     WITH here AS (SELECT '0/0'::pg_lsn + %(lsn)s::numeric AS lsn),
         moved AS (UPDATE gavial.capture SET position = greatest(position, lsn) FROM here)
     UPDATE gavial.sources
-    SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn
+    SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn, files = %(files)s
     FROM here WHERE relation = %(relation)s::oid
+"""
+# Who has read what was captured before begins anew. None is publishing: what it reads is not captured.
+_ANEW: Final = """
+    WITH readers AS (SELECT query_id FROM gavial.reads WHERE relation = %(relation)s::oid),
+        read AS (DELETE FROM gavial.offsets o USING readers r WHERE o.query_id = r.query_id)
+    DELETE FROM gavial.batches b USING readers r WHERE b.buffer LIKE 'node-' || r.query_id || '-%%'
+    RETURNING b.file
 """
 _LOCK: Final = (
     "SELECT FROM gavial.sources WHERE relation = %s::oid AND state = 'copying' FOR UPDATE SKIP LOCKED"
@@ -68,9 +75,17 @@ def register(
         forget_batches(connection, [batch.file for batch in early])
         name_batches(connection, (*(replace(batch, schema_version=version) for batch in copied), *behind))
         values = {"lsn": lsn, "buffer": buffer, "relation": shape.relation, "detail": _left_out(shape)}
-        connection.execute(_CAPTURED, values)
+        connection.execute(_CAPTURED, values | {"files": _files(shape)})
+        computed = [row[0] for row in connection.execute(_ANEW, {"relation": shape.relation})]
         failpoint("join before commit")
-    return tuple(batch.file for batch in early)
+    return (*(batch.file for batch in early), *computed)
+
+
+def _files(shape: Shape) -> str | None:
+    """Where the partitions of a partitioned table lie."""
+    if [each.oid for each in shape.leaves] == [shape.relation]:
+        return None
+    return json.dumps({each.oid: each.file for each in shape.leaves})
 
 
 def _left_out(shape: Shape) -> str | None:

@@ -18,15 +18,17 @@ log = logging.getLogger(__name__)
 SECONDS: Final = 5.0
 WARN_SHARES: Final = (0.8, 0.5)
 
+# A row that somebody holds is that of a table about to change: it is not waited for.
 _SOURCES: Final = """
+    WITH free AS (SELECT relation FROM gavial.sources WHERE state = 'captured' FOR NO KEY UPDATE SKIP LOCKED)
     UPDATE gavial.sources s
     SET position = c.position, lag_bytes = pg_current_wal_lsn() - c.position, retained_wal = %(retained)s,
         rows_per_hour = coalesce((
             SELECT sum(a.rows) FROM gavial.arrivals a
             WHERE a.relation = s.relation AND a.hour >= date_trunc('hour', now() - interval '23 hours')
         ) / 24, 0)
-    FROM gavial.capture c
-    WHERE c.epoch = %(epoch)s AND s.state = 'captured' AND s.position IS DISTINCT FROM c.position
+    FROM gavial.capture c, free
+    WHERE c.epoch = %(epoch)s AND s.relation = free.relation AND s.position IS DISTINCT FROM c.position
 """
 _RETAINED: Final = """
     UPDATE gavial.capture SET retained_wal = %(retained)s, max_wal = %(most)s

@@ -108,7 +108,7 @@ def joining(site: Site) -> Iterator[Callable[[Callable[[], object]], bool]]:
                     next(waiting, lambda: None)()
                     return True
 
-                return join_tables(session, place, capturing.position, go_on)
+                return join_tables(session, place, capturing.position, go_on, warehouse.remove)
 
             yield join
 
@@ -347,6 +347,25 @@ def test_partitions_that_come_and_go_after_the_copy(site: Site, tmp_path: Path) 
             site.check("p")
         before = one(site.user, since)
         site.user.execute("DROP TABLE p2")
+        wait_until_copied_anew(site.user, before)
+        site.check("p")
+
+
+def test_a_partition_that_is_truncated_by_itself(site: Site, tmp_path: Path) -> None:
+    site.user.execute("CREATE TABLE p (a int, b text) PARTITION BY LIST (a)")
+    site.user.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); INSERT INTO p VALUES (1, 'one')")
+    enrol(site.user, ["p"])
+    since = "SELECT captured_from FROM gavial.sources"
+    with coordinator(site.dsn, site.home, tmp_path / "log"):
+        wait_until_captured(site.user, ["p"])
+        site.user.execute("CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2); INSERT INTO p VALUES (2, 'two')")
+        for partition in ("p1", "p2"):
+            before = one(site.user, since)
+            site.user.execute(f"TRUNCATE {partition}; INSERT INTO p VALUES (1, 'x'), (2, 'y')".encode())
+            wait_until_copied_anew(site.user, before)
+            site.check("p")
+        before = one(site.user, since)
+        site.user.execute("TRUNCATE p; INSERT INTO p VALUES (1, 'z')")
         wait_until_copied_anew(site.user, before)
         site.check("p")
 

@@ -22,12 +22,13 @@ DECLARE
     source record;
     leaves_now regclass[];
 BEGIN
-    FOR source IN SELECT s.relation, s.leaves FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation AND c.relkind = 'p' LOOP
+    FOR source IN SELECT s.relation, s.leaves, s.files FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation AND c.relkind = 'p' LOOP
         leaves_now := ARRAY(SELECT l::regclass FROM gavial.leaves(source.relation) l ORDER BY l);
         CONTINUE WHEN leaves_now = source.leaves;
         -- The rows of a partition come and go with it, and no change of theirs is sent: then all are copied anew.
         UPDATE gavial.sources s
         SET leaves = leaves_now,
+            files = source.files || gavial.files_of(ARRAY(SELECT l FROM unnest(leaves_now) l WHERE l <> ALL (source.leaves))),
             state = CASE WHEN source.leaves <@ leaves_now AND NOT EXISTS (
                 SELECT FROM unnest(leaves_now) l WHERE l <> ALL (source.leaves) AND gavial.has_rows(l)) THEN s.state ELSE 'joining' END
         WHERE s.relation = source.relation;

@@ -1,4 +1,4 @@
-"""Standing queries over tables whose columns come, go and change (G1, G8, F20)."""
+"""Standing queries over tables that are altered, or captured anew (G1, G8, F20)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import check, status_of, wait_until_answered
-from tests.capturing import rows_of, wait_until_captured
+from tests.answering import ask, check, ended, status_of, wait_until_answered
+from tests.capturing import one, rows_of, wait_until_captured
 from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, session
 
@@ -22,8 +22,14 @@ def proxy(postgres18: Server) -> Iterator[Gavial]:
 
 
 @pytest.fixture
-def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
-    with fresh_database(proxy) as dsn, session(dsn) as connection:
+def dsn(proxy: Gavial) -> Iterator[str]:
+    with fresh_database(proxy) as made:
+        yield made
+
+
+@pytest.fixture
+def user(dsn: str) -> Iterator[psycopg.Connection]:
+    with session(dsn) as connection:
         yield connection
 
 
@@ -91,3 +97,33 @@ def test_a_column_that_is_dropped_or_retyped(user: psycopg.Connection) -> None:
     check(user, "q")
     make(user, "s", "SELECT a, c FROM t")
     check(user, "q", "s")
+
+
+def test_a_partition_that_is_truncated_by_itself(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE p (a int, b int) PARTITION BY LIST (a)")
+    user.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); INSERT INTO p VALUES (1, 1), (1, 2)")
+    user.execute("CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2); INSERT INTO p VALUES (2, 3)")
+    make(user, "q", "SELECT a, sum(b) AS n FROM p GROUP BY a")
+    user.execute("TRUNCATE p1; INSERT INTO p VALUES (2, 4)")
+    check(user, "q")
+    assert rows_of(user, "TABLE q") == {(2, 7): 1}
+
+
+def test_who_reads_a_table_that_is_captured_anew_begins_anew(dsn: str, user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE t (a int, b int); INSERT INTO t SELECT g % 3, g FROM generate_series(1, 9) g")
+    user.execute("CREATE TABLE u (a int); INSERT INTO u VALUES (0), (1)")
+    make(user, "q", "SELECT t.a, count(*) AS n, min(b) AS b FROM t JOIN u USING (a) GROUP BY t.a")
+    user.execute("INSERT INTO t VALUES (0, 0)")
+    check(user, "q")
+    before = one(user, "SELECT position FROM gavial.queries")
+    with session(dsn) as other, other.transaction():
+        other.execute("INSERT INTO u VALUES (2)")
+        user.execute("UPDATE gavial.sources SET state = 'joining' WHERE relation = 't'::regclass")
+        user.execute("DELETE FROM t WHERE b = 3")
+        [run] = ask(user, "refresh", "q")
+        waits = "SELECT detail LIKE 'waits for%' FROM gavial.sources WHERE relation = 't'::regclass"
+        wait_until(lambda: bool(one(user, waits)), "it is not copied anew")
+        assert one(user, "SELECT state FROM gavial.runs ORDER BY asked DESC LIMIT 1") == "waiting"
+        assert one(user, "SELECT position FROM gavial.queries") == before
+    assert ended(user, run).state == "done"
+    check(user, "q")
