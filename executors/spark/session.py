@@ -144,6 +144,8 @@ def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(settings.directory / "warehouse"),
         "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}"',
+        # What a firing is compiled to is there for the next one: one query of TPC-H has up to forty classes.
+        "spark.sql.codegen.cache.maxEntries": "2000",
     }
     if settings.local:
         options |= {
