@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.paths import Path
@@ -23,6 +24,16 @@ class Goal:
     final_work: float
     max_pace: int
     seconds: float | None = None
+
+
+def goal_of(options: Mapping[str, object]) -> Goal:
+    """What the options of a query ask for."""
+    seconds = options.get("LATENCY_GOAL")
+    return Goal(
+        float(str(options.get("FINAL_WORK", 1))),
+        int(str(options.get("MAX_PACE", 100))),
+        None if seconds is None else float(str(seconds).removesuffix(" s")),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from catalog.signatures_postgres import read_signatures
 from proxy.judge import Question, judge, read_question
 from proxy.scram import Verifier, mock_verifier, parse_verifier
 from proxy.settings import Upstream
+from proxy.verdict import Verdict
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class Control:
             )
         return None
 
-    async def answer(self, database: str, asked: str, prepare: Callable[[Error | str], None]) -> None:
+    async def answer(self, database: str, asked: str, prepare: Callable[[Error | Verdict], None]) -> None:
         """Have a question judged, the outcome prepared, then hold the lock that says so until cancelled."""
         loop = asyncio.get_running_loop()
         question = await loop.run_in_executor(self._thread, read_question, asked)
@@ -92,7 +93,7 @@ class Control:
         except psycopg.Error as error:
             log.warning("cannot verify in database %r: %s", database, _line(error))
 
-    async def _judge(self, database: str, question: Question) -> Error | str:
+    async def _judge(self, database: str, question: Question) -> Error | Verdict:
         """Why a query cannot be kept, or how it is explained."""
         try:
             signatures = await self._signatures_of(database, question.server)

@@ -6,7 +6,6 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from textwrap import indent
 from typing import Any, TypeAlias
 
 from catalog.description import table_from, view_from, with_types
@@ -16,7 +15,6 @@ from catalog.signatures import Signatures
 from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.bind import bind
 from dialect.bound import Query
-from dialect.bound_text import BoundText
 from dialect.expectations import check_expectations
 from dialect.places import Places, place_of
 from dialect.postgres_scalar import write
@@ -24,10 +22,11 @@ from dialect.spark import Environment
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from planner.columns import references
-from planner.delta_text import delta_text
 from planner.plan import Planned, plan
 from planner.statistics import Statistics
-from planner.text import text
+from proxy.explained import Explain, Explained
+from proxy.outlook import read_outlook
+from proxy.verdict import Verdict
 
 Options: TypeAlias = Mapping[str, Any]
 
@@ -45,7 +44,8 @@ class Question:
     binary: bool
     places: Places
     options: Options
-    explain: bool
+    explain: Explain | None
+    figures: Mapping[str, Any] | None = None
 
 
 def read_question(words: str) -> Question | None:
@@ -64,47 +64,42 @@ def read_question(words: str) -> Question | None:
             asked["binary"],
             asked["places"],
             asked["options"],
-            asked["explain"],
+            _explain(asked["explain"]),
+            asked["figures"],
         )
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def judge(question: Question, signatures: Signatures) -> str:
+def _explain(asked: Mapping[str, Any] | None) -> Explain | None:
+    return Explain(asked["format"], frozenset(asked["options"])) if asked else None
+
+
+def judge(question: Question, signatures: Signatures) -> Verdict:
     """How the query is understood, if that was asked; raises the error that the client is to get."""
     known = with_types(signatures, question.types)
+    outlook = read_outlook(question.figures, question.options) if question.figures else None
     try:
-        query, planned = check(question, known)
+        query, planned = check(question, known, outlook.statistics if outlook else Statistics())
     except NotMaintainable as error:
         error.position = place_of(error.piece, question.places)
         raise
     if expected := question.options.get("EXPECT"):
-        check_expectations(expected, question.tables, question.places["option"]["EXPECT"])
-    return explained(query, planned, known) if question.explain else ""
+        check_expectations(expected, question.tables, question.places.get("option", {}).get("EXPECT"))
+    found = Explained(query, planned, known, outlook, outlook.schedule(planned.delta) if outlook else None)
+    return found.verdict(question.explain)
 
 
-def check(question: Question, signatures: Signatures) -> tuple[Query, Planned]:
+def check(question: Question, signatures: Signatures, statistics: Statistics) -> tuple[Query, Planned]:
     """What a query must satisfy to be kept: it is bound, planned, and written for Spark."""
     view = question.view
     query = bind(view.text, question.tables, signatures, view.columns, question.views)
     collations = C_COLLATIONS | ({DEFAULT_COLLATION} if question.binary else frozenset())
     environment = Environment(signatures.types, collations)
-    planned = plan(query, question.tables, Statistics(), environment=environment)
+    planned = plan(query, question.tables, statistics, environment=environment)
     schemas = schemas_of(planned.delta, environment)
     for subplan in planned.delta.subplans:
         compile_subplan(subplan, schemas, environment)
     for value in planned.values:
         write(value, {column: name_of(column) for column in references(value)})
     return query, planned
-
-
-def explained(query: Query, planned: Planned, signatures: Signatures) -> str:
-    """The query after each phase."""
-    phases = (
-        ("", BoundText(signatures).query(query)),
-        ("  Logical plan:\n", text(planned.translated)),
-        ("  Unnested plan:\n", text(planned.unnested)),
-        ("  Optimised plan:\n", text(planned.optimised)),
-        ("  Delta plan:\n", delta_text(planned.delta)),
-    )
-    return "\n".join(title + indent(phase.rstrip("\n"), "    ") for title, phase in phases)

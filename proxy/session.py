@@ -13,6 +13,7 @@ from catalog.errors import Error
 from dialect.rewrite import Edit, codec_of, rewrite
 from proxy.messages import data_row, fields_of, message
 from proxy.relocation import relocated, replaced
+from proxy.verdict import Verdict
 
 MARK: Final = "GV001"
 """SQLSTATE of the notice that names the tag of the statement it ends."""
@@ -47,7 +48,7 @@ class Session:
         """What the statement under way has asked, whole; empty when nothing waits for an answer."""
         self._asking = ""
         self._refusal: Error | None = None
-        self._explanation = ""
+        self._verdict = Verdict()
         self._tag: bytes | None = None
         self._edits: tuple[Edit, ...] = ()
 
@@ -83,22 +84,40 @@ class Session:
             return False
         return not busy or (b"\\" not in text and (self._encoding == "UTF8" or text.isascii()))
 
-    def prepare(self, outcome: Error | str) -> None:
+    def prepare(self, outcome: Error | Verdict) -> None:
         """What the client is to get in the place of the server's refusal, or of the row to explain in."""
         self._refusal = outcome if isinstance(outcome, Error) else None
-        self._explanation = "" if isinstance(outcome, Error) else outcome
+        self._verdict = Verdict() if isinstance(outcome, Error) else outcome
 
     @property
     def explains(self) -> bool:
         """Whether a row may come in whose place the client gets an explanation of ours."""
-        return self._explanation != ""
+        return self._verdict.explanation != ""
 
     def _explained(self, row: bytes) -> bytes:
-        """The row; lines of the explanation in the place of the one that has our nonce and nothing else."""
-        if not self._explanation or row != data_row(self._nonce.encode()):
-            return row
+        """The row; lines of the explanation in the place of the one that has our nonce and nothing else.
+
+        In the place of the nonce as a value of JSON: the explanation.
+        """
+        mark, quoted, explanation = (
+            self._nonce.encode(),
+            f'"{self._nonce}"'.encode(),
+            self._verdict.explanation,
+        )
         codec = codec_of(self._encoding) or "latin-1"
-        return b"".join(data_row(line.encode(codec, "replace")) for line in self._explanation.split("\n"))
+        if explanation and row == data_row(mark):
+            return b"".join(data_row(line.encode(codec, "replace")) for line in explanation.split("\n"))
+        if explanation and quoted in row and row == data_row(value := row[11:]):
+            return data_row(value.replace(quoted, explanation.encode(codec, "replace")))
+        return row
+
+    def _warned(self) -> bytes:
+        """A notice for the client of what was found when its statement was judged."""
+        warning, hint = self._verdict.warning, self._verdict.hint
+        if not warning:
+            return b""
+        fields = f"SWARNING\0VWARNING\0C01000\0M{warning}\0H{hint}\0\0"
+        return message(b"N", fields.encode(codec_of(self._encoding) or "latin-1", "replace"))
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
@@ -106,7 +125,7 @@ class Session:
             return self._explained(frame)
         if kind == _NOTICE and (said := self._private(frame)) is not None:
             self._hear(*said)
-            return b""
+            return self._warned() if said == (TOLD, "heard") else b""
         if kind in (_ERROR, _NOTICE):
             codec = codec_of(self._encoding) or "latin-1"
             frame = replaced(frame, codec, REFUSED, self._refusal) or relocated(frame, codec, self._edits)
@@ -118,7 +137,7 @@ class Session:
             self._tag = None
             self.question = self._asking = ""
         if kind in (_COMPLETE, _ERROR):
-            self._explanation = ""
+            self._verdict = Verdict()
         return frame
 
     def _private(self, notice: bytes) -> tuple[str, str] | None:

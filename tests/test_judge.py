@@ -9,14 +9,16 @@ from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
 from dialect.places import places_in
 from dialect.statements import Query
+from proxy.explained import Explain
 from proxy.judge import Question, judge, read_question
+from proxy.verdict import Verdict
 from tests.bindcases import read_snapshot
 
 SNAPSHOT = read_snapshot()
 NAME = TableName("gavial_views", "public.q")
 
 
-def question(text: str, expected: str | None = None, *, explain: bool = False) -> Question:
+def question(text: str, expected: str | None = None, *, explain: Explain | None = None) -> Question:
     """As if the client had written the canonical text itself, behind ten characters."""
     view = View(NAME, text, (Column("whole", SqlType(INT4)),))
     tables = {name: SNAPSHOT.tables[name] for name in (TableName("bound", "things"),)}
@@ -35,8 +37,9 @@ FINE = "SELECT things.whole FROM bound.things"
 
 
 def test_what_is_bound_is_kept() -> None:
-    assert judge(question(FINE), SNAPSHOT.signatures) == ""
-    assert "bound.things" in judge(question(FINE, explain=True), SNAPSHOT.signatures)
+    assert judge(question(FINE), SNAPSHOT.signatures) == Verdict()
+    verbose = Explain("TEXT", frozenset({"VERBOSE"}))
+    assert "bound.things" in judge(question(FINE, explain=verbose), SNAPSHOT.signatures).explanation
 
 
 def test_a_piece_is_refused_at_its_place() -> None:
@@ -49,7 +52,7 @@ def test_a_piece_is_refused_at_its_place() -> None:
     "expected", ["things 10", "bound.things 10", '"things" 1, bound."things" 2', "THINGS 0"]
 )
 def test_expected_tables_are_read(expected: str) -> None:
-    assert judge(question(FINE, expected), SNAPSHOT.signatures) == ""
+    assert judge(question(FINE, expected), SNAPSHOT.signatures) == Verdict()
 
 
 @pytest.mark.parametrize("expected", ["others 10", "tpch.things 10", '"Things" 10', "things 1, nothing 2"])

@@ -10,6 +10,7 @@ from dialect.statements import ShowVersion
 from proxy.frames import ServerFrames
 from proxy.messages import data_row, message
 from proxy.session import Session
+from proxy.verdict import Verdict
 
 NONCE = "0123456789abcdef"
 INSTEAD = call_for(ShowVersion()).encode()
@@ -172,16 +173,36 @@ def test_the_prepared_error_stands_in_the_place_of_the_servers() -> None:
 
 def test_without_a_prepared_error_the_servers_stands() -> None:
     session = Session(NONCE, "db")
-    session.prepare("explained")
+    session.prepare(Verdict("explained"))
     assert watched(session, error("GV003")) == error("GV003")
 
 
 def test_an_explanation_takes_the_place_of_one_row() -> None:
     session = Session(NONCE, "db")
-    session.prepare("one\ntwo")
+    session.prepare(Verdict("one\ntwo"))
     assert session.explains
     rows = data_row(b"before"), data_row(NONCE.encode()), data_row(NONCE.encode() * 2)
     assert watched(session, *rows) == rows[0] + data_row(b"one") + data_row(b"two") + rows[2]
     watched(session, complete("SELECT 3"))
     assert not session.explains
     assert watched(session, rows[1]) == rows[1]
+
+
+def test_an_explanation_takes_the_place_of_a_value() -> None:
+    session = Session(NONCE, "db")
+    session.prepare(Verdict('{"é": 1}'))
+    row = data_row(b'{"schedule": "' + NONCE.encode() + b'"}')
+    assert watched(session, row) == data_row(b'{"schedule": {"\xe9": 1}}')
+    two_columns = message(b"D", b"\0\2" + row[7:] + b"\xff\xff\xff\xff")
+    assert watched(session, two_columns) == two_columns
+
+
+def test_a_warning_comes_once_the_verdict_was_heard() -> None:
+    session = Session(NONCE, "db")
+    session.prepare(Verdict(warning="beware", hint="of it"))
+    assert watched(session, told("part ab"), told("end"), told("waiting")) == b""
+    assert watched(session, told("heard")) == message(
+        b"N", b"SWARNING\0VWARNING\0C01000\0Mbeware\0Hof it\0\0"
+    )
+    watched(session, complete("CREATE STANDING QUERY"))
+    assert watched(session, told("heard")) == b""

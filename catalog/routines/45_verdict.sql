@@ -40,6 +40,15 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.types_of(oid) IS 'the user-defined types that a view and what it reads are about';
 
+CREATE OR REPLACE FUNCTION gavial.is_scheduled(options jsonb, explained jsonb) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce(current_setting('gavial.nonce', true), '') <> ''
+       AND (coalesce(options ?| ARRAY['FINAL_WORK', 'LATENCY_GOAL'], false) OR coalesce(explained ? 'CURVE', false))
+$body$;
+COMMENT ON FUNCTION gavial.is_scheduled(jsonb, jsonb) IS 'whether it is asked how often parts of a query would be worked';
+
 CREATE OR REPLACE FUNCTION gavial.question(view oid, request jsonb) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -58,7 +67,9 @@ AS $body$
                    FROM pg_database d WHERE d.datname = current_database()),
         'places', coalesce(request -> 'places', '{}'),
         'options', coalesce(request -> 'options', '{}'),
-        'explain', coalesce((request ->> 'explain')::boolean, false))
+        'explain', request -> 'explain',
+        'figures', CASE WHEN gavial.is_scheduled(request -> 'options', request #> '{explain,options}')
+                        THEN gavial.figures($1) END)
 $body$;
 COMMENT ON FUNCTION gavial.question(oid, jsonb) IS 'everything that binding a view needs to know of the database';
 

@@ -72,11 +72,13 @@ CREATE OR REPLACE FUNCTION gavial.explain_existing(target regclass, request json
 AS $body$
 DECLARE
     known regclass := gavial.known(target, request);
+    created jsonb;
 BEGIN
+    SELECT jsonb_build_object('options', q.options) INTO created FROM gavial.queries q WHERE q.view = known;
     RETURN QUERY
-    SELECT d.* FROM gavial.queries q
-    CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format') d WHERE q.view = known;
-    RETURN QUERY SELECT * FROM gavial.explained_by_proxy(known, '{}', request);
+    SELECT gavial.with_schedule(d.line, created, request) FROM gavial.queries q
+    CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format') AS d (line) WHERE q.view = known;
+    RETURN QUERY SELECT * FROM gavial.explained_by_proxy(known, created, request);
 END
 $body$;
 COMMENT ON FUNCTION gavial.explain_existing(regclass, jsonb) IS 'a standing query as EXPLAIN prints it';
@@ -91,29 +93,46 @@ DECLARE
 BEGIN
     PERFORM gavial.check_query(view, request #> '{create,places}');
     lines := ARRAY(SELECT gavial.explained_by_proxy(view, request -> 'create', request));
-    IF lines = '{}' THEN
+    IF lines = '{}' AND NOT gavial.is_scheduled(request #> '{create,options}', request -> 'options') THEN
         PERFORM gavial.await_verdict(view, request -> 'create');
     END IF;
-    RETURN ARRAY(SELECT gavial.described(view, request #>> '{create,as_written}', request #> '{create,options}',
-        request ->> 'format')) || lines;
+    RETURN ARRAY(SELECT gavial.with_schedule(d.line, request -> 'create', request)
+                 FROM gavial.described(view, request #>> '{create,as_written}', request #> '{create,options}',
+                     request ->> 'format') AS d (line)) || lines;
 END
 $body$;
 COMMENT ON FUNCTION gavial.explain_created(jsonb) IS 'a query that is only explained, while it is there';
+
+CREATE OR REPLACE FUNCTION gavial.with_schedule(line text, created jsonb, request jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- In the place of the word the proxy puts a value.
+    SELECT CASE WHEN request ->> 'format' = 'JSON' AND gavial.is_scheduled(created -> 'options', request -> 'options')
+                THEN jsonb_pretty(line::jsonb || jsonb_build_object('schedule', current_setting('gavial.nonce')))
+                ELSE line END
+$body$;
+COMMENT ON FUNCTION gavial.with_schedule(text, jsonb, jsonb) IS 'what is known of a query as JSON, with its schedule where that is asked for';
 
 CREATE OR REPLACE FUNCTION gavial.explained_by_proxy(view oid, created jsonb, request jsonb) RETURNS SETOF text
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    IF request ->> 'format' = 'TEXT' AND request -> 'options' ? 'VERBOSE' AND current_setting('gavial.nonce', true) <> '' THEN
-        PERFORM gavial.await_verdict(view, created || '{"explain": true}');
-        RETURN NEXT '  Bound tree:';
+    IF coalesce(current_setting('gavial.nonce', true), '') = '' OR NOT (
+        gavial.is_scheduled(created -> 'options', request -> 'options')
+        OR request ->> 'format' = 'TEXT' AND request -> 'options' ? 'VERBOSE') THEN
+        RETURN;
+    END IF;
+    PERFORM gavial.await_verdict(view, created || jsonb_build_object('explain',
+        jsonb_build_object('format', request -> 'format', 'options', request -> 'options')));
+    IF request ->> 'format' = 'TEXT' THEN
         -- In the place of this line the proxy puts its own.
         RETURN NEXT current_setting('gavial.nonce');
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.explained_by_proxy(oid, jsonb, jsonb) IS 'how a query was bound, for EXPLAIN VERBOSE: only the proxy knows';
+COMMENT ON FUNCTION gavial.explained_by_proxy(oid, jsonb, jsonb) IS 'how a query was bound and is worked: only the proxy knows';
 
 CREATE OR REPLACE FUNCTION gavial.show(target regclass, request jsonb) RETURNS TABLE (property text, value text)
     LANGUAGE plpgsql

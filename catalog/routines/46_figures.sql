@@ -1,0 +1,47 @@
+-- What the costs of a query depend on: sizes of its tables, what comes, and what work takes here.
+GRANT SELECT (query_id, relation, expected) ON gavial.reads TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION gavial.sizes(relation oid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT jsonb_build_object(
+        'schema', n.nspname,
+        'name', c.relname,
+        'oid', c.oid::int8,
+        -- A table that was never analysed has -1; so many rows fit a page, roughly.
+        'rows', CASE WHEN c.relkind = 'p' THEN (
+                         SELECT coalesce(sum(greatest(l.reltuples, 0)), 0)::float8
+                         FROM pg_partition_tree(c.oid) p JOIN pg_class l ON l.oid = p.relid WHERE p.isleaf)
+                     WHEN c.reltuples > 0 OR c.reltuples = 0 AND c.relpages > 0 THEN c.reltuples::float8
+                     ELSE greatest(1000, pg_relation_size(c.oid) / 100)::float8 END,
+        'columns', (
+            SELECT coalesce(jsonb_agg(jsonb_build_array(a.attnum, s.n_distinct, s.null_frac, a.atttypid::int8,
+                (s.histogram_bounds::text::text[])[1],
+                (s.histogram_bounds::text::text[])[cardinality(s.histogram_bounds::text::text[])]) ORDER BY a.attnum), '[]')
+            FROM pg_stats s JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = s.attname
+            WHERE s.schemaname = n.nspname AND s.tablename = c.relname AND s.inherited = (c.relkind = 'p')))
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = $1
+$body$;
+COMMENT ON FUNCTION gavial.sizes(oid) IS 'what PostgreSQL knows of a table''s rows and of the values of its columns';
+
+CREATE OR REPLACE FUNCTION gavial.figures(view oid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT jsonb_build_object(
+        'tables', (SELECT coalesce(jsonb_agg(gavial.sizes(i.relation) ORDER BY i.relation), '[]')
+                   FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
+        'expected', (SELECT coalesce(jsonb_object_agg(r.relation::oid::text, r.expected), '{}')
+                     FROM gavial.queries q JOIN gavial.reads r ON r.query_id = q.id
+                     WHERE q.view = $1 AND r.expected IS NOT NULL),
+        'history', (SELECT coalesce(jsonb_agg(jsonb_build_array(a.relation::oid::int8, extract(epoch FROM a.hour), a.rows)), '[]')
+                    FROM gavial.arrivals a
+                    WHERE a.relation::oid IN (SELECT i.relation FROM gavial.inputs($1) i)
+                      AND a.hour > now() - interval '28 days'),
+        'now', extract(epoch FROM now()),
+        'zone', current_setting('TimeZone'),
+        'weights', coalesce((SELECT w.weights FROM gavial.weights w), '{}'))
+$body$;
+COMMENT ON FUNCTION gavial.figures(oid) IS 'what the cost of keeping a query depends on, as far as it is known';

@@ -1,0 +1,85 @@
+"""What the client is told of a query that can be kept: how it is understood and worked, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from textwrap import indent
+from typing import Any, Final
+
+from catalog.signatures import Signatures
+from dialect.bound import Query
+from dialect.bound_text import BoundText
+from planner.delta_text import delta_text
+from planner.plan import Planned
+from planner.schedule import Schedule
+from planner.schedule_text import curve_text, curve_values, figure, schedule_text, schedule_values
+from planner.text import text
+from proxy.outlook import Outlook
+from proxy.verdict import Verdict
+
+_UNKNOWN: Final = "one firing, when the trigger fires: it is not known what comes until then (see EXPECT)\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """What EXPLAIN is to show, and how."""
+
+    format: str
+    options: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A query as it was understood; its schedule, if that was asked for and it is known what comes."""
+
+    query: Query
+    planned: Planned
+    signatures: Signatures
+    outlook: Outlook | None
+    schedule: Schedule | None
+
+    def verdict(self, explain: Explain | None) -> Verdict:
+        """As the statement asks for it: of CREATE a warning, of EXPLAIN the explanation."""
+        if explain is None:
+            return self._warned()
+        if explain.format == "JSON":
+            return Verdict(json.dumps(self._values(explain)))
+        blocks = self._phases() if "VERBOSE" in explain.options else []
+        blocks += self._scheduled(explain) if self.outlook else []
+        shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
+        return Verdict("\n".join(shown))
+
+    def _warned(self) -> Verdict:
+        if self.outlook is None or self.schedule is None or self.outlook.is_met(self.schedule):
+            return Verdict()
+        least = figure(self.schedule.reachable)
+        return Verdict(
+            warning=f"the goal cannot be met: at best {least} of the batch's work is left for the trigger",
+            hint="EXPLAIN (CURVE) shows what can be had at which price.",
+        )
+
+    def _phases(self) -> list[tuple[str, str]]:
+        return [
+            ("Bound tree", BoundText(self.signatures).query(self.query)),
+            ("Logical plan", text(self.planned.translated)),
+            ("Unnested plan", text(self.planned.unnested)),
+            ("Optimised plan", text(self.planned.optimised)),
+            ("Delta plan", delta_text(self.planned.delta)),
+        ]
+
+    def _scheduled(self, explain: Explain) -> list[tuple[str, str]]:
+        if self.schedule is None:
+            return [("Schedule", _UNKNOWN)]
+        blocks = [("Schedule", schedule_text(self.planned.delta, self.schedule))]
+        if "CURVE" in explain.options:
+            blocks.append(("Curve", curve_text(self.planned.delta, self.schedule)))
+        return blocks
+
+    def _values(self, explain: Explain) -> dict[str, Any] | None:
+        if self.schedule is None:
+            return None
+        values = schedule_values(self.planned.delta, self.schedule)
+        if "CURVE" in explain.options:
+            values["curve"] = curve_values(self.planned.delta, self.schedule)
+        return values

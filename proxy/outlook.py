@@ -1,0 +1,104 @@
+"""What keeping a query would cost, from the figures that its database sends: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from catalog.schema import TableName
+from catalog.types import SqlType
+from coordinator.forecast import History, forecast
+from dialect.expectations import parse_expectations
+from dialect.scalar import Constant
+from planner.cost import Weights
+from planner.instants import number_of
+from planner.pace import limit_of, schedule
+from planner.schedule import Arrivals, Goal, Schedule, goal_of
+from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.weighted import DeltaPlan
+
+_NOTHING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A period of the query: what its tables hold when it begins, what comes, and what work takes."""
+
+    statistics: Statistics
+    arrivals: Mapping[TableName, Arrivals]
+    weights: Weights
+    goal: Goal
+
+    def schedule(self, plan: DeltaPlan) -> Schedule | None:
+        """How often its parts would be worked; None where nobody knows what comes."""
+        if not any(each.inserts for each in self.arrivals.values()):
+            return None
+        return schedule(plan, self.statistics, self.arrivals, self.weights, self.goal)
+
+    def is_met(self, found: Schedule) -> bool:
+        """Whether the schedule leaves as little for the trigger as was asked for."""
+        return found.final_work <= limit_of(self.goal, found.batch_work, self.weights) + _NOTHING
+
+
+def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outlook:
+    """From what `gavial.figures` gives and the options of the query."""
+    tables = {TableName(each["schema"], each["name"]): each for each in figures["tables"]}
+    weights = {each.name for each in fields(Weights)} & figures["weights"].keys()
+    return Outlook(
+        Statistics({name: _table(described) for name, described in tables.items()}),
+        _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
+        Weights(**{name: figures["weights"][name] for name in weights}),
+        goal_of(options),
+    )
+
+
+def _table(described: Mapping[str, Any]) -> TableStatistics:
+    rows = max(float(described["rows"]), 1.0)
+    return TableStatistics(
+        rows,
+        {
+            attribute: ColumnStatistics(
+                max(1.0, -distinct * rows if distinct < 0 else distinct),
+                nulls,
+                _number(least, type_oid),
+                _number(greatest, type_oid),
+            )
+            for attribute, distinct, nulls, type_oid, least, greatest in described["columns"]
+        },
+    )
+
+
+def _number(text: str | None, type_oid: int) -> float | None:
+    return None if text is None else number_of(Constant(text, SqlType(type_oid)))
+
+
+def _arrivals(
+    figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
+) -> Mapping[TableName, Arrivals]:
+    """As EXPECT says; else what the coordinator expects; else as rows came so far."""
+    known = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
+    known = known or dict(_forecast(figures, options, oids))
+    stated = parse_expectations(options["EXPECT"]) if "EXPECT" in options else ()
+    for name, oid in oids.items():
+        for each in stated:
+            if each.is_about(name):
+                known[oid] = float(each.rows)
+    return {name: Arrivals(known.get(oid, 0.0)) for name, oid in oids.items()}
+
+
+def _forecast(
+    figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
+) -> Mapping[int, float]:
+    """For a period that begins now."""
+    rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids.values()}
+    for oid, hour, count in figures["history"]:
+        rows[oid][datetime.fromtimestamp(hour, UTC)] = count
+    seen = [hour for hours in rows.values() for hour in hours]
+    if not seen:
+        return {}
+    now, since = datetime.fromtimestamp(figures["now"], UTC), min(seen)
+    history = History(rows, since, now, [now])
+    return forecast(options.get("TRIGGER", "on demand"), history, ZoneInfo(figures["zone"])) or {}

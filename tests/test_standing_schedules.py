@@ -1,0 +1,84 @@
+"""EXPLAIN shows how often parts of a query would be worked, and CREATE warns of goals that cannot be met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.servers import Gavial
+from tests.standing import fresh_database
+
+pytestmark = pytest.mark.service
+
+QUERY = "SELECT part, count(*), sum(amount) FROM sales GROUP BY part"
+EXPECTED = "FINAL_WORK = 0.3, EXPECT = 'sales 10000000'"
+
+
+@pytest.fixture(scope="module")
+def connection(gavial18: Gavial) -> Iterator[psycopg.Connection]:
+    with fresh_database(gavial18) as dsn, psycopg.connect(dsn, autocommit=True) as connected:
+        connected.execute("CREATE TABLE sales (id int PRIMARY KEY, part int, amount numeric)")
+        connected.execute("INSERT INTO sales SELECT i, i % 100, i FROM generate_series(1, 2000) i")
+        connected.execute("ANALYZE sales")
+        yield connected
+
+
+def lines(connection: psycopg.Connection, statement: str) -> list[str]:
+    return [line for (line,) in connection.execute(statement.encode())]
+
+
+def test_a_query_that_is_not_there_yet(connection: psycopg.Connection) -> None:
+    shown = lines(connection, f"EXPLAIN CREATE STANDING QUERY q WITH ({EXPECTED}) AS {QUERY}")
+    assert "  Schedule:" in shown
+    assert any(line.startswith("    Final work: 0.") and "goal 0.3" in line for line in shown)
+    [path] = [line for line in shown if "public.sales at pace" in line]
+    assert int(path.split("at pace ")[1].split(",")[0]) > 1
+    assert path.endswith(": the goal is met")
+
+
+def test_one_row_for_each_step_of_the_search(connection: psycopg.Connection) -> None:
+    shown = lines(connection, f"EXPLAIN (CURVE) CREATE STANDING QUERY q WITH ({EXPECTED}) AS {QUERY}")
+    curve = shown[shown.index("  Curve:") + 1 :]
+    assert curve[0] == "    final 1, total 1: one firing"
+    assert curve[1].endswith("pace 2 of public.sales to aggregate 1")
+
+
+def test_the_same_as_json(connection: psycopg.Connection) -> None:
+    statement = f"EXPLAIN (CURVE, FORMAT JSON) CREATE STANDING QUERY q WITH ({EXPECTED}) AS {QUERY}"
+    [(shown,)] = connection.execute(statement.encode()).fetchall()
+    found = shown if isinstance(shown, dict) else json.loads(shown)
+    assert found["schedule"]["goal"] == 0.3
+    assert [each["subplan"] for each in found["schedule"]["subplans"]] == ["aggregate 1", "answer 2"]
+    finals = [each["final_work"] for each in found["schedule"]["curve"]]
+    assert finals == sorted(finals, reverse=True)
+    assert found["options"]["FINAL_WORK"] == "0.3"
+
+
+def test_without_a_goal_or_any_knowledge_of_what_comes(connection: psycopg.Connection) -> None:
+    assert "  Schedule:" not in lines(connection, f"EXPLAIN CREATE STANDING QUERY q AS {QUERY}")
+    shown = lines(connection, f"EXPLAIN CREATE STANDING QUERY q WITH (FINAL_WORK = 0.1) AS {QUERY}")
+    assert shown[-1].startswith("    one firing, when the trigger fires: it is not known what comes")
+
+
+def test_a_goal_that_cannot_be_met_is_warned_of_and_a_query_that_is_there_explained(
+    connection: psycopg.Connection,
+) -> None:
+    said: list[tuple[str | None, str | None]] = []
+
+    def hear(diagnostic: psycopg.errors.Diagnostic) -> None:
+        said.append((diagnostic.severity, diagnostic.message_primary))
+
+    connection.add_notice_handler(hear)
+    options = "FINAL_WORK = 0.001, EXPECT = 'sales 1000'"
+    connection.execute(f"CREATE STANDING QUERY poor WITH ({options}) AS {QUERY} WITH NO DATA".encode())
+    [warning] = [message for severity, message in said if severity == "WARNING"]
+    assert warning is not None
+    assert warning.startswith("the goal cannot be met: at best ")
+    said.clear()
+    connection.execute(f"CREATE STANDING QUERY fine WITH ({EXPECTED}) AS {QUERY} WITH NO DATA".encode())
+    assert [message for severity, message in said if severity == "WARNING"] == []
+    shown = lines(connection, "EXPLAIN STANDING QUERY fine")
+    assert any("public.sales at pace" in line for line in shown)
