@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from psycopg import Connection
 
@@ -38,8 +39,15 @@ def prepare(connection: Connection, place: Place, query: Running, signatures: Si
     """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
     bound = bind_view(connection, query.view, signatures)
     planned = _planned_before(connection, query, bound) or _plan_anew(connection, place, query, bound)
+    return prepare_planned(connection, query.id, query.result, bound, planned)
+
+
+def prepare_planned(
+    connection: Connection, query: UUID, relation: int, bound: Bound, planned: Planned
+) -> Prepared:
+    """The same, by this plan and for this table."""
     work = _work(query, bound, planned)
-    return Prepared(work, _answer_table(connection, query, work, planned), bound.tables)
+    return Prepared(work, _answer_table(connection, relation, work, planned), bound.tables)
 
 
 def _planned_before(connection: Connection, query: Running, bound: Bound) -> Planned | None:
@@ -63,12 +71,12 @@ def _plan_anew(connection: Connection, place: Place, query: Running, bound: Boun
     return planned
 
 
-def _work(query: Running, bound: Bound, planned: Planned) -> Work:
+def _work(query: UUID, bound: Bound, planned: Planned) -> Work:
     environment = bound.environment
     schemas = schemas_of(planned.delta, environment)
     oids = {each.name: each.oid for each in bound.tables}
     return Work(
-        query.id,
+        query,
         planned.delta,
         schemas,
         {each.writes: compile_subplan(each, schemas, environment) for each in planned.delta.subplans},
@@ -77,7 +85,7 @@ def _work(query: Running, bound: Bound, planned: Planned) -> Work:
     )
 
 
-def _answer_table(connection: Connection, query: Running, work: Work, planned: Planned) -> Answer:
+def _answer_table(connection: Connection, relation: int, work: Work, planned: Planned) -> Answer:
     buffer = next(each for each in work.plan.buffers if each.number == work.plan.answer)
     assert isinstance(buffer, NodeBuffer)
     stored = tuple(
@@ -86,7 +94,7 @@ def _answer_table(connection: Connection, query: Running, work: Work, planned: P
     )
     schema = work.schemas[buffer.number]
     names = {each.column: _read(each, schema[each.column]) for each in buffer.fields}
-    return Answer(query.result, stored, tuple(write(each, names) for each in planned.values))
+    return Answer(relation, stored, tuple(write(each, names) for each in planned.values))
 
 
 def _read(field: Field, storage: Storage) -> str:
