@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "GAVIAL_FAILPOINT"
-"""NAME:N:ACTION, where the action at the Nth hit is kill, raise, sleep or stop (until SIGCONT)."""
+"""NAME:N:ACTION, where the action at the Nth hit is kill, raise, sleep or stop (until SIGCONT).
+
+Or the path of a file that says so: it may come and change while the process lives, and goes at the hit.
+"""
 
 SLEEP_SECONDS: Final = 3600
 
@@ -21,13 +25,19 @@ class Failpoint(Exception):
 
 def failpoint(name: str) -> None:
     """Do what the environment says should happen here."""
-    wanted = os.environ.get(VARIABLE)
-    if wanted is None or not wanted.startswith(f"{name}:"):
+    told = os.environ.get(VARIABLE)
+    if told is None:
+        return
+    wanted = _content(told) if told.startswith("/") else told
+    if not wanted.startswith(f"{name}:"):
         return
     _name, number, action = wanted.rsplit(":", 2)
     _hits[name] = _hits.get(name, 0) + 1
     if _hits[name] != int(number):
         return
+    if told.startswith("/"):
+        os.unlink(told)
+        _hits.clear()
     match action:
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -39,3 +49,7 @@ def failpoint(name: str) -> None:
             time.sleep(SLEEP_SECONDS)
         case _:
             raise ValueError(f"{VARIABLE}={wanted}: no such action")
+
+
+def _content(file: str) -> str:
+    return Path(file).read_text() if os.path.exists(file) else ""
