@@ -1,0 +1,52 @@
+"""Processes are killed where it hurts: answers are exact all the same, and nothing is left (G9, G10, G11)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests import servers
+from tests.answering import check, ended
+from tests.bank import QUERIES
+from tests.capturing import coordinator, one
+from tests.killing import POINTS, VICTIMS, Site
+from tests.servers import gavial, wait_until
+from tests.standing import session
+
+pytestmark = pytest.mark.service
+
+# Each point, each victim three times; all of them together: scripts/kill-matrix.
+RUNS = [(POINTS[number % len(POINTS)], VICTIMS[number % len(VICTIMS)]) for number in range(12)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with servers.postgres(18) as server, gavial("--proxy-only", upstream=server) as proxy:
+        made = Site(server, proxy.dsn(), tmp_path_factory.mktemp("killed"))
+        yield made
+        made.end()
+
+
+@pytest.mark.parametrize(("point", "victim"), RUNS)
+def test_killed(site: Site, point: str, victim: str) -> None:
+    site.survive(point, victim)
+
+
+def test_who_was_replaced_publishes_nothing(site: Site) -> None:
+    """It was asleep while another took over, and wakes with an answer in its hands."""
+    triggers = "SELECT count(*) FROM gavial.triggers"
+    with site.stopped("publish: fired", 1) as runs, session(site.dsn) as user:
+        user.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name = 'gavial coordinator'"
+        )
+        with coordinator(site.dsn, site.home / "warehouse", site.home / "other.log"):
+            assert all(ended(user, run).state == "done" for run in runs)
+            published = one(user, triggers)
+            os.kill(site.running.process.pid, signal.SIGCONT)
+            wait_until(lambda: "taken this database over" in site.log.read_text(), "it is not told")
+            assert one(user, triggers) == published
+            check(user, *QUERIES)
