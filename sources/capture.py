@@ -23,7 +23,7 @@ from sources.place import Place
 from sources.replication import KEEPALIVE, Stream, keepalive, replication_connection
 from sources.sealing import Sealer
 from sources.slot import confirmed_position, free_slot, open_slot, require_settings
-from sources.transactions import Assembler, Ready
+from sources.transactions import Assembler
 from sources.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Capture:
                 with closing(Mirrors(mirrors_beside(self._scratch))) as mirrors:
                     begin = self._begin(connection, mirrors, position)
                     stream = Stream(replication, self._slot, begin)
-                    sealer = Sealer(connection, place, mirrors, stream.report)
+                    sealer = Sealer(connection, place, mirrors, position, stream.report)
                     assembler = Assembler(begin, self._scratch)
                     _Follower(self, connection, place, stream, assembler, sealer, position).run(go_on, watch)
 
@@ -172,8 +172,6 @@ class _Follower:
         assembler = self._assembler
         if not assembler.pending:
             return False
-        if assembler.position <= self._known:
-            return True
         if self._since is None:
             self._since = time.monotonic()
         return assembler.asked or assembler.ready_bytes >= BATCH_BYTES or self._remaining() <= 0
@@ -187,12 +185,9 @@ class _Follower:
         started = time.monotonic()
         asked = self._assembler.asked
         ready = self._assembler.take()
-        if ready.position <= self._known:
-            self._follow(ready)
-            return
         sealed = self._sealer.seal(ready)
         failpoint("capture: sealed")
-        if sealed.batches or sealed.emptied or asked:
+        if ready.position > self._known and (sealed.batches or sealed.emptied or asked):
             commit_capture(
                 self._connection,
                 self._place.epoch,
@@ -209,14 +204,6 @@ class _Follower:
         ready.discard()
         self._since = None
         self._patience = min(max(time.monotonic() - started, LEAST_SECONDS), MOST_SECONDS)
-
-    def _follow(self, ready: Ready) -> None:
-        """A transaction that the warehouse has, and perhaps not every mirror."""
-        self._sealer.follow(ready)
-        self._sealer.keep(ready.position)
-        self._stream.confirm(ready.position)
-        ready.discard()
-        self._since = None
 
     def _confirm(self, position: int) -> None:
         self._stream.confirm(position)

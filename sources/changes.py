@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog.storage import StoredColumn
 from sources.collected import Rows
@@ -23,24 +24,30 @@ _WHOLE: Final = ord("O")
 
 
 def changes_of(
-    rows: Rows, columns: Sequence[Attribute], lookup: Lookup | None, untold: Callable[[], None]
+    rows: Rows,
+    columns: Sequence[Attribute],
+    known: int,
+    lookup: Lookup | None,
+    untold: Callable[[], None],
 ) -> Iterator[pa.Table]:
-    """The changes that rows of a table mean, a bounded part at a time; old rows are told, or looked up.
+    """What rows of a table change behind the position `known`, a bounded part at a time.
 
-    Where neither is so, `untold` raises, or those changes are left out.
+    Old rows are told, or looked up. Where neither is so `untold` raises, or those changes are left out.
     """
     stored = [column.stored for column in columns]
     for messages in messages_of(rows):
         if lookup is None:
-            told = messages.where((messages.kinds == INSERT) | (messages.letters() == _WHOLE))
-            if len(told) < len(messages):
+            unknown = messages.behind(known)
+            told = unknown.where((unknown.kinds == INSERT) | (unknown.letters() == _WHOLE))
+            if len(told) < len(unknown):
                 untold()
             yield _table(told, *_told(told, stored), columns)
         else:
             for part, old, new in lookup.completed(messages):
                 before = decode_rows(old.data, old.starts, stored, Layout.PGOUTPUT)
                 after = decode_rows(new.data, new.starts, stored, Layout.PGOUTPUT)
-                yield _table(part, before, after, columns)
+                table = _table(part, before, after, columns)
+                yield table if part.lsns[0] > known else table.filter(pc.field(COMMIT_LSN) > known)
 
 
 def _told(messages: Messages, stored: Sequence[StoredColumn]) -> tuple[Decoded, Decoded]:

@@ -74,6 +74,7 @@ class Lookup:
 
     def completed(self, messages: Messages) -> Iterator[Completed]:
         """The same changes with whole rows; what they leave is in the mirror as soon as they are taken."""
+        messages = messages.behind(self._mirror.position)
         rows, first = _Rows(), 0
         for start in range(0, len(messages), GROUP):
             end = min(start + GROUP, len(messages))

@@ -33,6 +33,10 @@ class Messages:
         """Some of them."""
         return Messages(self.octets, self.kinds[some], self.tuples[some], self.ends[some], self.lsns[some])
 
+    def behind(self, position: int) -> Messages:
+        """Those that were committed behind a position."""
+        return self.where(slice(int(np.searchsorted(self.lsns, position, side="right")), None))
+
     def letters(self) -> npt.NDArray[np.uint8]:
         """What the first row of each is: an old one (O), the key of one (K), or a new one (N)."""
         found: npt.NDArray[np.uint8] = self.octets.read("u1", self.tuples - 1)

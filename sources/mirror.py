@@ -83,8 +83,10 @@ class Mirror:
             if filling:
                 self._session.executemany("INSERT OR IGNORE INTO gone VALUES (?)", gone)
 
-    def empty(self) -> None:
-        """All rows are gone."""
+    def empty(self, position: int) -> None:
+        """There all rows are gone, unless that was followed before."""
+        if position <= self.position:
+            return
         with _failures():
             self._begin()
             self._session.execute("DELETE FROM rows")

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, assert_never
 
 import numpy as np
@@ -20,7 +21,6 @@ from catalog.store import SourceState, hold_epoch, manifest, source_states
 from sources.changes import changes_of
 from sources.collected import Rows
 from sources.lookup import Lookup, renewed
-from sources.messages import messages_of
 from sources.mirror import MirrorLost
 from sources.mirrors import Mirrors
 from sources.pgoutput import Relation
@@ -51,14 +51,23 @@ class Sealed:
 
 
 class Sealer:
-    """Knows what columns the tables have; `breathe` is called between two batches."""
+    """Knows what columns the tables have; `breathe` is called between two batches.
+
+    The warehouse has everything up to `known`, which may come again for mirrors that have not.
+    """
 
     def __init__(
-        self, connection: Connection, place: Place, mirrors: Mirrors, breathe: Callable[[], None]
+        self,
+        connection: Connection,
+        place: Place,
+        mirrors: Mirrors,
+        known: int,
+        breathe: Callable[[], None],
     ) -> None:
         self._connection = connection
         self._place = place
         self._mirrors = mirrors
+        self._known = known
         self._breathe = breathe
         self._versions: dict[int, tuple[Relation, Version]] = {}
 
@@ -78,37 +87,10 @@ class Sealer:
             raise
         return sealed
 
-    def follow(self, ready: Ready) -> None:
-        """What the warehouse has already, for the mirrors that have not."""
-        states = source_states(self._connection, self._place.epoch)
-        for part in ready.parts:
-            oid = part.relation.oid if isinstance(part, Rows) else part.relation
-            source = states.get(oid)
-            if source is not None and source.state == "captured" and source.old_rows is not None:
-                try:
-                    self._follow_part(part, oid, source, ready.position)
-                except (MirrorLost, Unfollowed):
-                    self._set_aside(oid, "joining", _LOST)
-
     def keep(self, position: int) -> None:
         """The mirrors have what is in the warehouse."""
         for oid in self._mirrors.commit(position):
             self._set_aside(oid, "joining", _LOST)
-
-    def _follow_part(self, part: Part, oid: int, source: SourceState, position: int) -> None:
-        assert source.old_rows is not None
-        if self._mirrors.of(oid, source.old_rows).position >= position:
-            return
-        match part:
-            case Rows():
-                lookup = self._lookup(part.relation, source, self._version(part.relation, True))
-                for messages in messages_of(part):
-                    for _ in lookup.completed(messages) if lookup else ():
-                        pass
-            case Emptied():
-                self._mirrors.of(oid, source.old_rows).empty()
-            case _:
-                assert_never(part)
 
     def _seal_part(self, part: Part, oid: int, source: SourceState, sealed: Sealed) -> bool:
         """False if the table is set aside; one whose copy is under way is copied again by itself."""
@@ -144,16 +126,18 @@ class Sealer:
             case Rows():
                 version = self._version(part.relation, source.state == "captured")
                 lookup = self._lookup(part.relation, source, version)
-                for table in changes_of(part, version.columns, lookup, lambda: self._untold(oid, source)):
+                untold = partial(self._untold, oid, source)
+                for table in changes_of(part, version.columns, self._known, lookup, untold):
                     yield table, version.number
             case Emptied(lsn=lsn):
+                if source.state == "captured" and source.old_rows is not None:
+                    self._mirrors.of(oid, source.old_rows).empty(lsn)
                 # What a copy that is under way has seen of this, its end will tell.
-                if source.state == "captured":
+                if source.state == "captured" and lsn > self._known:
                     for batch in self._held(oid, source.emptied, sealed):
                         yield taken_back(self._place.warehouse.read(batch), lsn - 1), batch.schema_version
-                    if source.old_rows is not None:
-                        self._mirrors.of(oid, source.old_rows).empty()
-                source.emptied = sealed.emptied[oid] = lsn
+                if lsn > self._known:
+                    source.emptied = sealed.emptied[oid] = lsn
             case _:
                 assert_never(part)
 

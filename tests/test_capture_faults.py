@@ -19,7 +19,7 @@ from sources.warehouse import table_buffer
 from sources.watch import warned_share
 from tests import servers
 from tests.capture_site import SETTINGS, Site
-from tests.capturing import oid_of, replayed
+from tests.capturing import oid_of, one, replayed
 from tests.ledger import Writer, capture_table, prepare
 from tests.servers import Server, wait_until
 
@@ -61,6 +61,8 @@ def held(site: Site, table: str) -> dict[tuple[object, ...], int]:
 
 def test_a_slot_that_was_dropped_is_seen_and_everything_joins_again(site: Site) -> None:
     site.connection.execute("INSERT INTO pairs VALUES (1, 'unseen')")
+    active = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
+    wait_until(lambda: not one(site.connection, active, site.slot), "the slot stays in use")
     site.connection.execute("SELECT pg_drop_replication_slot(%s)", (site.slot,))
     with site.captured() as capture:
         assert source_state(site, "pairs") == ("joining", "the replication slot was lost; copied anew")

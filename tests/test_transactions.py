@@ -93,7 +93,7 @@ def changes(ready: Ready) -> Counter[tuple[object, ...]]:
         if isinstance(part, Emptied):
             found[part.relation, part.lsn] += 1
             continue
-        for table in changes_of(part, [attribute(1, "a")], None, pytest.fail):
+        for table in changes_of(part, [attribute(1, "a")], 0, None, pytest.fail):
             found.update((part.relation.oid, *row.values()) for row in table.to_pylist())
     return found
 
