@@ -20,7 +20,7 @@ from planner.weighted import DeltaPlan, TableBuffer
 
 _NONE: Final = Arrivals(0.0)
 _UNCORRECTED: Final[Corrections] = MappingProxyType[int, Correction]({})
-_PAYS: Final = 0.01
+_PAYS: Final = 0.02
 """Share of the batch's work: what brings the final work no further down than this is not worth its price."""
 
 
@@ -57,7 +57,7 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs) -> Schedule:
     limit = limit_of(goal, batch, played.weights)
     steps = tuple(search.steps(limit))
     least = min(each.outcome.final for each in steps)
-    enough = max(limit, least + _PAYS * batch)
+    enough = limit if least <= limit else least + _PAYS * batch
     chosen = next(each for each in steps if each.outcome.final <= enough)
     if least <= limit:
         chosen = trimmed(search, chosen, limit)

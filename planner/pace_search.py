@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from math import inf
+from math import inf, isinf
 from typing import Final, TypeAlias
 
 from planner.simulation import Outcome, Pacing
@@ -87,7 +87,17 @@ class Search:
             if seen == current.settings:
                 return found
             self._offer(current, (move,))
-        return None
+        return self._leap(current)
+
+    def _leap(self, current: Raise) -> Raise | None:
+        """The best raise beyond the next level: two firings may each meet all groups, and a hundred few."""
+        raised = (
+            self._raised(current, knobs, steps)
+            for knobs in self.knobs.moves
+            for steps in range(2, len(self.levels))
+        )
+        worth = [each for each in raised if each is not None and each.incrementability > 0.0]
+        return max(worth, key=lambda each: _comparable(each.incrementability), default=None)
 
     def _offer(self, current: Raise, moves: Iterable[int]) -> None:
         for move in moves:
@@ -96,14 +106,14 @@ class Search:
                 self.declined.pop(move, None)
             elif found.incrementability > 0.0:
                 self.declined.pop(move, None)
-                heappush(self._queue, (-found.incrementability, move, found, current.settings))
+                heappush(self._queue, (-_comparable(found.incrementability), move, found, current.settings))
             else:
                 self.declined[move] = found
 
-    def _raised(self, current: Raise, knobs: tuple[int, ...]) -> Raise | None:
-        """The knobs at the next level, those that are not beyond it; None where it may not be, or is none."""
-        place = self.levels.index(min(current.settings[knob] for knob in knobs)) + 1
-        if place == len(self.levels):
+    def _raised(self, current: Raise, knobs: tuple[int, ...], steps: int = 1) -> Raise | None:
+        """The knobs so many levels on, those that are not beyond; None where it may not be, or is none."""
+        place = self.levels.index(min(current.settings[knob] for knob in knobs)) + steps
+        if place >= len(self.levels):
             return None
         level = self.levels[place]
         raised = tuple(knob for knob in knobs if current.settings[knob] < level)
@@ -125,6 +135,11 @@ def incrementability(before: Outcome, after: Outcome) -> float:
     return less / more
 
 
+def _comparable(value: float) -> float:
+    """So that what is equal but for the last digits is taken in its order."""
+    return value if isinf(value) else float(f"{value:.9g}")
+
+
 def levels(most: int) -> tuple[int, ...]:
-    """Each twice the one before, so that what is due at a lower pace is due at a higher one too."""
-    return tuple(2**each for each in range(most.bit_length()))
+    """Each twice the one before, so that what is due at one is due at the next; the last one is the most."""
+    return tuple(sorted({2**each for each in range(most.bit_length())} | {most}))

@@ -1,35 +1,78 @@
-"""Lowers paces again as far as the goal allows: levels are coarse, and later raises may outdo earlier."""
+"""Settings that meet a goal, made cheaper: levels are coarse, and later raises may outdo earlier ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from planner.pace_search import Raise, Search
 
+_LESS: Final = 1.0 - 1e-9
+"""Of so much more than the last digits is work less."""
+
+_TRIES: Final = 120
+"""Settings that are looked at to do with other raises."""
+
 
 def trimmed(search: Search, chosen: Raise, limit: float) -> Raise:
-    """The settings lowered; first of knobs at the same pace together, which are due at the same times."""
-    for pace in sorted(set(chosen.settings), reverse=True):
-        chosen = _lowered(
-            search, chosen, [k for k, each in enumerate(chosen.settings) if each == pace], limit
-        )
-    for knob in range(len(search.knobs.leads)):
-        chosen = _lowered(search, chosen, [knob], limit)
+    """The settings lowered, then exchanged: one raised again, so that others can be lowered further."""
+    trimming = _Trimming(search, limit)
+    chosen = trimming.lowered(chosen)
+    trimming.tries = 0
+    while trimming.tries < _TRIES:
+        better = next((each for each in trimming.exchanged(chosen) if each is not None), None)
+        if better is None:
+            break
+        chosen = better
     return chosen
 
 
-def _lowered(search: Search, chosen: Raise, knobs: Sequence[int], limit: float) -> Raise:
-    """The knobs, all at one pace, at the lowest that keeps the final work within the limit and saves work."""
-    low, high = 1, chosen.settings[knobs[0]]
-    best = chosen
-    while low < high:
-        middle = (low + high) // 2
-        settings = tuple(middle if knob in knobs else each for knob, each in enumerate(chosen.settings))
-        found = search.set(chosen, settings)
-        if found is None or found.outcome.final > limit:
-            low = middle + 1
-            continue
-        high = middle
-        if found.outcome.total < best.outcome.total:
-            best = found
-    return best
+@dataclass(slots=True)
+class _Trimming:
+    search: Search
+    limit: float
+    tries: int = 0
+
+    def lowered(self, chosen: Raise, kept: int | None = None) -> Raise:
+        """First of knobs at the same pace together, which are due at the same times; but not the one kept."""
+        knobs = [knob for knob in range(len(chosen.settings)) if knob != kept]
+        for pace in sorted({chosen.settings[knob] for knob in knobs}, reverse=True):
+            chosen = self._lowest(chosen, [knob for knob in knobs if chosen.settings[knob] == pace])
+        for knob in knobs:
+            chosen = self._lowest(chosen, [knob])
+        return chosen
+
+    def exchanged(self, chosen: Raise) -> Iterator[Raise | None]:
+        """For each knob what raising it leads to, where that is better."""
+        for knob, setting in enumerate(chosen.settings):
+            for pace in sorted({setting + 1, setting + 2, 2 * setting, 4 * setting}):
+                if self.tries >= _TRIES or pace > self.search.levels[-1]:
+                    continue
+                raised = self._set(chosen, [knob], pace)
+                better = raised and self.lowered(raised, kept=knob)
+                if better and self._is_better(better, chosen):
+                    yield better
+
+    def _lowest(self, chosen: Raise, knobs: Sequence[int]) -> Raise:
+        """The knobs, all at one pace, at the lowest that meets the goal and saves work."""
+        low, high = 1, max((chosen.settings[knob] for knob in knobs), default=1)
+        best = chosen
+        while low < high:
+            middle = (low + high) // 2
+            found = self._set(chosen, knobs, middle)
+            if found is None or found.outcome.final > self.limit:
+                low = middle + 1
+                continue
+            high = middle
+            if self._is_better(found, best):
+                best = found
+        return best
+
+    def _set(self, chosen: Raise, knobs: Sequence[int], pace: int) -> Raise | None:
+        self.tries += 1
+        settings = tuple(pace if knob in knobs else each for knob, each in enumerate(chosen.settings))
+        return self.search.set(chosen, settings)
+
+    def _is_better(self, found: Raise, chosen: Raise) -> bool:
+        return found.outcome.final <= self.limit and found.outcome.total < chosen.outcome.total * _LESS

@@ -65,6 +65,7 @@ class Make:
         )
         self.a, self.b = fields(self.r)
         self.c, self.d = fields(self.s)
+        self.small = call(66, "<", BOOLEAN, refer(self.d), Constant("10", INTEGER))
 
     def equal(self, one: Field, other: Field) -> Scalar:
         return call(65, "=", BOOLEAN, refer(one), refer(other))
@@ -86,8 +87,7 @@ class Make:
 
 def plans() -> Iterator[tuple[str, Plan]]:
     make = Make()
-    small = call(66, "<", BOOLEAN, refer(make.d), Constant("10", INTEGER))
-    yield "groups", make.count(Filter(make.s, small), make.d)
+    yield "groups", make.count(Filter(make.s, make.small), make.d)
     yield "groups of all", make.count(make.s)
     yield "groups of parents", make.count(make.s, make.c)
     yield "joined groups", make.count(make.join(JoinKind.INNER), make.d)
