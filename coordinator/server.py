@@ -20,12 +20,15 @@ from sources.login import connect
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 1.0
-_VISIT_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5
+_VISIT_SECONDS: Final = 10.0
 _MAINTENANCE: Final = "postgres"
 
+# As Gavial's statements look to the server.
 _DATABASES: Final = """
-    SELECT d.datname::text, coalesce(s.tup_inserted, 0)
+    SELECT d.datname::text, coalesce(s.tup_inserted, 0), EXISTS (
+        SELECT FROM pg_stat_activity a WHERE a.datid = d.oid AND a.query LIKE 'CALL gavial.%'
+            AND (a.state = 'active' OR a.state_change > clock_timestamp() - interval '2 seconds'))
     FROM pg_database d LEFT JOIN pg_stat_database s ON s.datid = d.oid
     WHERE d.datallowconn AND NOT d.datistemplate AND has_database_privilege(d.oid, 'CONNECT')
 """
@@ -42,8 +45,8 @@ class Visit:
 class Server:
     """Looks for databases with tables to capture, and has each followed by a thread of its own.
 
-    The others are not kept from being dropped or copied: they are visited, for a moment, after rows were
-    inserted there; and now and then, for the server's count of rows may be late.
+    The others are not kept from being dropped or copied: they are visited, for a moment, when a statement of
+    Gavial's is run there, or rows were inserted; and now and then, for the server may tell neither at once.
     """
 
     def __init__(self, orders: Orders) -> None:
@@ -78,15 +81,15 @@ class Server:
             return connect(self._orders.address)
 
     def _look(self, connection: Connection) -> None:
-        found: dict[str, int] = dict(connection.execute(_DATABASES).fetchall())
+        found = {name: (inserted, ours) for name, inserted, ours in connection.execute(_DATABASES)}
         for name, database in tuple(self._followed.items()):
             if name not in found:
                 database.stop()
             if not database.runs:
                 del self._followed[name]
         self._visits = {name: visit for name, visit in self._visits.items() if name in found}
-        for name, inserted in found.items():
-            if name not in self._followed and self._is_due(name, inserted):
+        for name, (inserted, ours) in found.items():
+            if name not in self._followed and (ours or self._is_due(name, inserted)):
                 self._visit(name, inserted)
 
     def _is_due(self, name: str, inserted: int) -> bool:

@@ -24,7 +24,7 @@ from tests.capturing import (
 )
 from tests.processes import descendants
 from tests.servers import Gavial, gavial, wait_until
-from tests.standing import fresh_database
+from tests.standing import fresh_database, session
 
 pytestmark = pytest.mark.service
 
@@ -161,6 +161,29 @@ def test_the_last_drop_leaves_nothing(proxy: Gavial, user: psycopg.Connection) -
     wait_until(
         lambda: one(user, ours) == 0, "sessions of ours stay in a database that has nothing to capture"
     )
+
+
+def test_a_database_can_be_dropped_once_it_lets_nobody_in(proxy: Gavial) -> None:
+    with session(proxy.dsn()) as admin:
+        admin.execute("CREATE DATABASE leaving")
+        with session(proxy.dsn(dbname="leaving")) as user:
+            user.execute("CREATE TABLE t (a int)")
+            user.execute("CREATE STANDING QUERY q AS SELECT count(*) AS n FROM t WITH NO DATA")
+            wait_until_captured(user, ["t"])
+        with pytest.raises(psycopg.errors.ObjectInUse):
+            admin.execute("DROP DATABASE leaving WITH (FORCE)")
+        admin.execute("ALTER DATABASE leaving ALLOW_CONNECTIONS false")
+
+        def is_dropped() -> bool:
+            try:
+                admin.execute("DROP DATABASE leaving")
+            except psycopg.errors.ObjectInUse:
+                return False
+            return True
+
+        wait_until(is_dropped, "somebody does not let go")
+        slots = "SELECT count(*) FROM pg_replication_slots WHERE database = 'leaving'"
+        assert one(admin, slots) == 0
 
 
 def test_the_proxy_works_without_its_coordinator(proxy: Gavial, user: psycopg.Connection) -> None:
