@@ -1,0 +1,31 @@
+"""Random queries over random tables and their changes, worked on Spark in random ways (G1, G6, G8)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from random import SystemRandom
+
+import pytest
+
+from tests.fuzzinganswers import playing, spark
+from tests.servers import Server
+
+pytestmark = pytest.mark.service
+
+SEEDS = 4
+QUERIES = 12
+FIRST = 0 if os.environ.get("CI") else SystemRandom().randrange(1_000_000)
+
+
+def test_histories_on_spark(postgres18: Server, tmp_path: Path) -> None:
+    with spark(tmp_path / "spark") as session, playing(postgres18, session, tmp_path / "warehouse") as player:
+        for seed in range(FIRST, FIRST + SEEDS):
+            player.play(seed, QUERIES)
+    sys.stdout.write(f"seeds from {FIRST}: {dict(player.counts)}\n")
+    assert player.differences == []
+    assert player.counts["compared"] > SEEDS * QUERIES
+    assert player.counts["fired in part"] > 0
+    assert player.counts["fails only here"] < 0.05 * player.counts["compared"]
+    assert player.counts["fails only there"] == 0
