@@ -35,6 +35,7 @@ class Measurement:
     rows_out: int
     work: float
     seconds: float
+    predicted: float
     features: Mapping[str, float]
 
 
@@ -74,10 +75,16 @@ def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -
     return int(row[0])
 
 
+def note_progress(connection: Connection, number: int, words: str) -> None:
+    """How far a firing has come."""
+    connection.execute("UPDATE gavial.executions SET progress = %s WHERE id = %s", (words, number))
+
+
 def end_execution(connection: Connection, number: int, execution: Execution) -> None:
     """A firing is committed."""
     connection.execute(
-        "UPDATE gavial.executions SET finished = clock_timestamp(), position = '0/0'::pg_lsn + %s::numeric, "
+        "UPDATE gavial.executions SET finished = clock_timestamp(), progress = NULL, "
+        "position = '0/0'::pg_lsn + %s::numeric, "
         "rows_in = %s, rows_out = %s, jobs = %s, cpu_seconds = %s, predicted_work = %s, measured_work = %s, "
         "wall_seconds = extract(epoch FROM clock_timestamp() - started) WHERE id = %s",
         (
@@ -94,8 +101,8 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.measurements "
-            "(execution, subplan, rows_in, rows_out, seconds, elapsed, features) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            "(execution, subplan, rows_in, rows_out, seconds, elapsed, predicted, features) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 (number, *astuple(each)[:-1], json.dumps(dict(each.features)))
                 for each in execution.measurements

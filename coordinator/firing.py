@@ -11,6 +11,7 @@ from catalog.batch import Batch
 from catalog.failpoints import failpoint
 from coordinator.fired import Clock, Fired, Share
 from coordinator.needed import Needed
+from coordinator.progress import Progress
 from coordinator.shelf import Shelf
 from coordinator.special import Specials
 from coordinator.work import Offsets, Work
@@ -37,6 +38,7 @@ class Round:
         warehouse: Warehouse,
         number: int,
         consolidate: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         self._session = session
         self._work = work
@@ -44,6 +46,7 @@ class Round:
         self._warehouse = warehouse
         self._number = number
         self._consolidate = consolidate
+        self._progress = progress or Progress(len(work.plan.subplans))
         self._offsets = dict(offsets)
         self._specials = Specials(work)
         self._batches: list[Batch] = []
@@ -80,6 +83,7 @@ class Round:
         writes, own = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, own) not in self._offsets
         clock = Clock()
+        self._progress.begin(sum(self._shelf.count(each, range) for each, range in ranges.items()))
         outcome = self._run(subplan, ranges, is_first)
         if outcome.rows.num_rows:
             start, _ = ranges[writes]

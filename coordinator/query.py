@@ -36,6 +36,7 @@ from coordinator.firing import Round
 from coordinator.outlook import Outlook
 from coordinator.pacing import Paced, tables_below
 from coordinator.prepared import Prepared, prepare
+from coordinator.progress import Progress, Telling
 from coordinator.publishing import apply_changes
 from coordinator.shelf import Shelf
 from coordinator.verifying import Difference, differing_rows
@@ -122,15 +123,19 @@ class StandingQuery:
         all_paths = range(len(paths(self.work.plan)))
         number = begin_execution(connection, self.query.id, all_paths)
         warehouse = self.place.warehouse
+        progress = Progress(len(self.work.plan.subplans))
+        telling = Telling(connection, number, progress, wanted)
 
         def work(session: SparkSession) -> Fired:
-            return Round(session, self.work, offsets, shelf, warehouse, number, rebuild).fire(position)
+            round_ = Round(session, self.work, offsets, shelf, warehouse, number, rebuild, progress)
+            return round_.fire(position)
 
-        fired = self.engine.run(work, wanted)
+        fired = self.engine.run(work, telling.is_wanted)
         answer = self.work.plan.answer
         last = fired.offsets[answer, self._published[1]]
         since = 0 if anew else self.offsets.get(self._published, 0)
         changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
+        telling.tell(f"publishing {changes.num_rows:,} changed rows")
         reached = {**fired.offsets, self._published: last}
         return Ready(position, number, fired, changes, reached, anew, rebuild)
 
@@ -223,7 +228,7 @@ class StandingQuery:
             fired.jobs,
             fired.processor_seconds,
             fired.work,
-            self.outlook.predicted(measured) if self.outlook is not None else None,
+            sum(each.predicted for each in measured) if self.outlook is not None else None,
             measured,
         )
         end_execution(connection, number, execution)

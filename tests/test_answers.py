@@ -351,8 +351,7 @@ def test_a_query_is_dropped_while_spark_works_for_it(user: psycopg.Connection) -
         "CREATE STANDING QUERY endless AS "
         "SELECT count(*) AS n FROM t x, t y, t z WHERE x.a + y.a < z.a WITH NO DATA"
     )
-    working = "SELECT count(*) FROM gavial.executions e JOIN gavial.queries q ON q.id = ANY (e.query_ids) "
-    working += "WHERE q.result = 'endless'::regclass"
-    wait_until(lambda: one(user, working) > 0, "it does not begin")
+    told = "SELECT gavial.progress_of(id) FROM gavial.queries WHERE result = 'endless'::regclass"
+    wait_until(lambda: ": part 1 of 2, " in one(user, told), "nobody says that it has begun")
     user.execute("DROP STANDING QUERY endless; INSERT INTO t VALUES (1)")
     check(user, "q")

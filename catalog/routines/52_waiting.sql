@@ -96,8 +96,17 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.is_coordinated() IS 'whether somebody is at work on this database''s queries';
 
+CREATE OR REPLACE FUNCTION gavial.progress_of_firing(query uuid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT e.progress FROM gavial.executions e
+    WHERE e.id = (SELECT max(id) FROM gavial.executions) AND progress_of_firing.query = ANY (e.query_ids) AND e.finished IS NULL
+$body$;
+COMMENT ON FUNCTION gavial.progress_of_firing(uuid) IS 'how far the firing has come that a query is worked by, if it lasts';
+
 CREATE OR REPLACE VIEW gavial.awaited WITH (security_barrier) AS
-    SELECT r.id, r.asked, r.state, r.progress, r.sqlstate, r.message, r.detail, r.hint
+    SELECT r.id, r.asked, r.state, coalesce(r.progress, gavial.progress_of_firing(r.query_id)) AS progress, r.sqlstate, r.message, r.detail, r.hint
     FROM gavial.runs r JOIN gavial.queries q ON q.id = r.query_id JOIN pg_class c ON c.oid = q.result
     WHERE pg_has_role(c.relowner, 'USAGE');
 COMMENT ON VIEW gavial.awaited IS 'runs of REFRESH and VERIFY, for those who may act as the owner of the query';
@@ -150,7 +159,8 @@ AS $body$
             ELSE concat_ws(': ', format('%s waits to be copied', s.relation), s.detail) END
          FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) JOIN pg_class c ON c.oid = s.relation
          WHERE s.state <> 'captured' ORDER BY s.state, s.relation::text LIMIT 1),
-        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query), 'computing the answer')
+        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query),
+        gavial.progress_of_firing(query), 'computing the answer')
 $body$;
 COMMENT ON FUNCTION gavial.progress_of(uuid) IS 'what is being done for the first answer of a query';
 

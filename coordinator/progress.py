@@ -1,0 +1,58 @@
+"""How far a firing has come, for those who wait for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.executions import note_progress
+
+_QUIET_SECONDS: Final = 2.0
+"""Of what is over sooner nobody wants to hear."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Of how many parts which one is worked, and how many changed rows it reads.
+
+    Written by the thread that works, read by the one that waits.
+    """
+
+    parts: int
+    part: int = 0
+    rows: int = 0
+
+    def begin(self, rows: int) -> None:
+        """The next part is worked."""
+        self.part, self.rows = self.part + 1, rows
+
+    def __str__(self) -> str:
+        return f"computing the answer: part {self.part} of {self.parts}, {self.rows:,} changed rows"
+
+
+@dataclass(slots=True)
+class Telling:
+    """Writes into the catalog how far a firing has come, once it has lasted."""
+
+    connection: Connection
+    firing: int
+    progress: Progress
+    wanted: Callable[[], bool]
+    told: str = ""
+    began: float = field(default_factory=time.monotonic)
+
+    def is_wanted(self) -> bool:
+        """Whether somebody still wants the outcome; who asks now and then keeps others informed."""
+        if self.progress.part:
+            self.tell(str(self.progress))
+        return self.wanted()
+
+    def tell(self, words: str) -> None:
+        """What is done now."""
+        if words != self.told and time.monotonic() - self.began > _QUIET_SECONDS:
+            note_progress(self.connection, self.firing, words)
+            self.told = words
