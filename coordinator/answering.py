@@ -216,8 +216,13 @@ class Answering:
     def _compute(self, connection: Connection, due: Due, position: int) -> _Computed:
         query = due.query
         standing = self._standing(connection, query)
-        wanted = self._wanted(connection, query)
-        ready = standing.fire(connection, query, position, self._is_emptied(query), wanted)
+        emptied, wanted = self._is_emptied(query), self._wanted(connection, query)
+        try:
+            ready = standing.fire(connection, query, position, emptied, wanted)
+        except EngineLost as error:
+            # It need not be this query's doing, and who stays out is not where the others of its group are.
+            log.info("standing query %s: %s", query, failure_of(error))
+            ready = standing.fire(connection, query, position, emptied, wanted)
         return _Computed(due, standing, ready)
 
     def _publish(
@@ -275,10 +280,9 @@ class Answering:
             raise error
         query, failure = due.query, failure_of(error)
         log.info("standing query %s: %s", query, failure)
-        is_new = query.id not in self._failed_at
         self._failed_at[query.id] = self._position()
         self._set_aside(query)
-        if is_passing(failure) or (isinstance(error, EngineLost) and is_new):
+        if is_passing(failure):
             return
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)
