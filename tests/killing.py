@@ -36,6 +36,10 @@ _LEFT: Final = """
     SELECT (SELECT count(*) FROM pg_class WHERE relpersistence = 't'),
            (SELECT count(*) FROM pg_replication_slots WHERE database = current_database())
 """
+_BACKEND: Final = """
+    SELECT pid FROM pg_stat_activity
+    WHERE application_name = 'gavial answers' AND datname = current_database()
+"""
 _SCANS: Final = "SELECT sum(seq_scan)::int8 FROM pg_stat_user_tables WHERE relname IN ('account', 'transfer')"
 
 
@@ -85,34 +89,34 @@ class Site:
         with self.stopped(point, hit) as runs:
             with session(self.dsn) as user:
                 scans = int(one(user, _SCANS))
-            self._kill(victim)
-            if victim == "coordinator":
-                self.running = self._begin()
-            else:
-                os.kill(self.running.process.pid, signal.SIGCONT)
+            self.kill(victim)
+            os.kill(self.running.process.pid, signal.SIGCONT)
         with session(self.dsn) as user:
             for run in runs:
                 assert ended(user, run).state == "done"
             assert int(one(user, _SCANS)) <= scans, "a table was read again"
             assert _captured_from(user) == self._captured_from, "a table joined again"
-            check(user, *QUERIES)
             assert check_answers(user) >= before, "a position went back"
-            self._check_what_is_left(user)
+            check(user, *QUERIES)
+            self.check_what_is_left(user)
 
-    def _kill(self, victim: str) -> None:
+    def kill(self, victim: str) -> None:
+        """Kill it, and start it again where nobody else does."""
         spark = [each.pid for each in descendants(self.running.process.pid) if "java" in each.command]
         match victim:
             case "coordinator":
                 self.running.process.kill()
                 self.running.process.wait()
                 wait_until(lambda: not any(map(alive, spark)), "Spark goes on")
+                self.running = self._begin()
             case "engine":
                 for process in spark:
                     os.kill(process, signal.SIGKILL)
             case "backend":
                 with session(self.dsn) as user:
-                    whose = "SELECT pid FROM pg_stat_activity WHERE application_name = 'gavial answers'"
-                    os.kill(int(one(user, f"{whose} AND datname = current_database()")), signal.SIGKILL)
+                    backend = one(user, _BACKEND)
+                if backend is not None:
+                    os.kill(backend, signal.SIGKILL)
             case "server":
                 self.server.kill()
                 self.server.start()
@@ -125,7 +129,9 @@ class Site:
             return False
         return True
 
-    def _check_what_is_left(self, user: psycopg.Connection) -> None:
+    def check_what_is_left(self, user: psycopg.Connection) -> None:
+        """No file that no manifest names, and nothing of ours in the database that lasts too long."""
+
         def surplus() -> set[str]:
             return self._files() ^ {row[0] for row in user.execute("SELECT file FROM gavial.batches")}
 
