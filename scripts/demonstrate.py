@@ -228,8 +228,8 @@ def verify(connection: psycopg.Connection[Any], name: str) -> None:
 
 
 def print_figures(connection: psycopg.Connection[Any], seconds: dict[str, list[float]]) -> None:
-    """For each query its goal, what it took, and where its answer stands."""
-    columns = ("query", "goal", "first answer", *BATCHES, "rows", "position")
+    """For each query its goal, what it took, where its answer stands, and what was left for the trigger."""
+    columns = ("query", "goal", "first answer", *BATCHES, "rows", "position", "predicted", "measured")
     lines = [columns]
     for name, (goal, _query) in QUERIES.items():
         rows = fetch_value(connection, f"SELECT count(*) FROM {name}".encode())
@@ -237,9 +237,21 @@ def print_figures(connection: psycopg.Connection[Any], seconds: dict[str, list[f
             connection, f"SELECT position FROM gavial.standing_queries WHERE name = '{name}'".encode()
         )
         took = (f"{each:.1f} s" for each in seconds[name])
-        lines.append((name, str(goal), *took, str(rows), str(position)))
+        lines.append((name, str(goal), *took, str(rows), str(position), *final_work(connection, name)))
     for line in lines:
         print("  ".join(f"{text:>14}" for text in line))
+
+
+def final_work(connection: psycopg.Connection[Any], name: str) -> tuple[str, str]:
+    """Shares of the batch's work that were left for the last trigger: as predicted, and as measured."""
+    row = connection.execute(
+        "SELECT t.predicted_final_work, t.measured_final_work FROM gavial.triggers t "
+        "JOIN gavial.standing_queries q ON q.id = t.query_id WHERE q.name = %s ORDER BY t.fired DESC LIMIT 1",
+        (name,),
+    ).fetchone()
+    assert row is not None
+    predicted, measured = ("-" if share is None else f"{share:.2f}" for share in row)
+    return predicted, measured
 
 
 def provide_tables(connection: psycopg.Connection[Any], scale: float) -> None:
