@@ -61,7 +61,7 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs) -> Schedule:
     chosen = next(each for each in steps if each.outcome.final <= enough)
     if least <= limit:
         chosen = trimmed(search, chosen, limit)
-    return Schedule(
+    found = Schedule(
         goal,
         path_plans(played, search, steps, chosen, limit),
         tuple(
@@ -75,6 +75,8 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs) -> Schedule:
         reachable=min(least, chosen.outcome.final) / batch if batch else 1.0,
         curve=tuple(_point(each, played.paths, knobs) for each in steps),
     )
+    played.forget()
+    return found
 
 
 def limit_of(goal: Goal, batch: float, weights: Weights) -> float:

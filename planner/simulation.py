@@ -113,6 +113,11 @@ class Simulation:
         )
         return frozenset(each for each in self.paths if not self._brings(each.reads, played))
 
+    def forget(self) -> None:
+        """Give up what is remembered: who keeps a simulation needs no more of it than its programs."""
+        for each in self.remembered:
+            each.clear()
+
     def recompute(self) -> float:
         """The work of computing everything from scratch at the end of the period."""
         total, held = 0.0, dict[int, Vector]()
