@@ -95,6 +95,24 @@ async def allow_verifier(connection: AsyncConnection, role: str) -> None:
     await connection.execute(grant)
 
 
+async def allow_login(connection: AsyncConnection, role: str) -> None:
+    """Let a login that is no superuser capture and answer, now and after upgrades; not look verifiers up."""
+    found = await connection.execute(
+        "SELECT p.oid::regprocedure::text FROM pg_proc p "
+        "WHERE p.pronamespace = 'gavial'::regnamespace AND p.prokind = 'f' AND p.proname <> 'verifier'"
+    )
+    functions = ", ".join(row[0] for row in await found.fetchall())
+    for command in (
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA gavial TO {role}",
+        "GRANT EXECUTE ON FUNCTION {functions} TO {role}",
+        "ALTER DEFAULT PRIVILEGES IN SCHEMA gavial GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {role}",
+        "ALTER DEFAULT PRIVILEGES IN SCHEMA gavial GRANT EXECUTE ON FUNCTIONS TO {role}",
+    ):
+        await connection.execute(
+            sql.SQL(command).format(role=sql.Identifier(role), functions=sql.SQL(functions))
+        )
+
+
 async def read_verifier(connection: AsyncConnection, user: str) -> str | None:
     """What the server keeps of a role's password; None if it may not log in with one."""
     cursor = await connection.execute("SELECT gavial.verifier(%s)", (user,))

@@ -37,5 +37,5 @@ def check_rights(connection: Connection) -> None:
     if not writes:
         raise ConfigurationError(
             f'the role "{name}" may not write to the schema gavial',
-            hint="Its login in --upstream has to be the owner of the schema, or a superuser.",
+            hint=f'Let a superuser run: gavial install --login "{name}".',
         )

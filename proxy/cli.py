@@ -192,13 +192,18 @@ def doctor_command(data: Path) -> None:
 @click.option(
     "--upstream", metavar="DSN", required=True, help="A superuser's login in the database to prepare."
 )
-@click.option("--allow-verifier", metavar="ROLE", help="Login of --upstream of `gavial serve`.")
-def install_command(upstream: str, allow_verifier: str | None) -> None:
+@click.option(
+    "--login", metavar="ROLE", help="Login of --upstream of `gavial serve`, where it is no superuser's."
+)
+@click.option("--allow-verifier", metavar="ROLE", help="The same, to check passwords: see authentication.")
+def install_command(upstream: str, login: str | None, allow_verifier: str | None) -> None:
     """Prepare a database of a PostgreSQL that Gavial stands in front of."""
 
     async def install() -> None:
         async with await psycopg.AsyncConnection.connect(upstream, autocommit=True) as connection:
             await postgres.install(connection)
+            if login:
+                await postgres.allow_login(connection, login)
             if allow_verifier:
                 await postgres.allow_verifier(connection, allow_verifier)
 
