@@ -31,10 +31,15 @@ def schedule(
     weights: Weights,
     goal: Goal,
     corrections: Corrections = _UNCORRECTED,
+    *,
+    to_the_end: bool = False,
 ) -> Schedule:
-    """The paces for a period that brings these rows; the statistics are those of its beginning."""
+    """The paces for a period that brings these rows; the statistics are those of its beginning.
+
+    If `to_the_end` its curve goes on beyond the goal, as far as anything can be had.
+    """
     played = simulated(plan, statistics, arrivals, weights, corrections)
-    return scheduled(played, goal, path_knobs(played.paths, played.idle))
+    return scheduled(played, goal, path_knobs(played.paths, played.idle), to_the_end=to_the_end)
 
 
 def simulated(
@@ -50,20 +55,21 @@ def simulated(
     return simulation(plan, statistics, coming, weights, corrections)
 
 
-def scheduled(played: Simulation, goal: Goal, knobs: Knobs) -> Schedule:
+def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:
     """What the search comes to with these knobs."""
     search = Search(played.play, knobs, levels(goal.max_pace))
     batch = played.play((1,) * len(played.paths)).final
     limit = limit_of(goal, batch, played.weights)
-    steps = tuple(search.steps(limit))
+    steps = tuple(search.steps(0.0 if to_the_end else limit))
     least = min(each.outcome.final for each in steps)
     enough = limit if least <= limit else least + _PAYS * batch
-    chosen = next(each for each in steps if each.outcome.final <= enough)
+    place = next(place for place, each in enumerate(steps) if each.outcome.final <= enough)
+    chosen = steps[place]
     if least <= limit:
         chosen = trimmed(search, chosen, limit)
     found = Schedule(
         goal,
-        path_plans(played, search, steps, chosen, limit),
+        path_plans(played, search, steps[: place + 1], chosen, limit),
         tuple(
             SubplanPlan(subplan.writes, tuple(each.works.tolist()))
             for subplan, each in zip(played.plan.subplans, chosen.outcome.played, strict=True)

@@ -86,8 +86,9 @@ def judge(question: Question, signatures: Signatures) -> Verdict:
         raise
     if expected := question.options.get("EXPECT"):
         check_expectations(expected, question.tables, question.places.get("option", {}).get("EXPECT"))
-    found = Explained(query, planned, known, outlook, outlook.schedule(planned.delta) if outlook else None)
-    return found.verdict(question.explain)
+    asked = question.explain.options if question.explain else frozenset[str]()
+    schedule = outlook.schedule(planned.delta, to_the_end="CURVE" in asked) if outlook else None
+    return Explained(query, planned, known, outlook, schedule).verdict(question.explain)
 
 
 def check(question: Question, signatures: Signatures, statistics: Statistics) -> tuple[Query, Planned]:

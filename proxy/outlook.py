@@ -32,11 +32,16 @@ class Outlook:
     weights: Weights
     goal: Goal
 
-    def schedule(self, plan: DeltaPlan) -> Schedule | None:
+    def schedule(self, plan: DeltaPlan, *, to_the_end: bool) -> Schedule | None:
         """How often its parts would be worked; None where nobody knows what comes."""
         if not any(each.inserts for each in self.arrivals.values()):
             return None
-        return schedule(plan, self.statistics, self.arrivals, self.weights, self.goal)
+        return schedule(plan, self.statistics, self.arrivals, self.weights, self.goal, to_the_end=to_the_end)
+
+    @property
+    def is_wish(self) -> bool:
+        """Whether less is to be left for the trigger than all."""
+        return self.goal.final_work < 1 or self.goal.seconds is not None
 
     def is_met(self, found: Schedule) -> bool:
         """Whether the schedule leaves as little for the trigger as was asked for."""

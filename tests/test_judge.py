@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from catalog.errors import Error
@@ -65,3 +68,42 @@ def test_expected_tables_that_are_not_read(expected: str) -> None:
 @pytest.mark.parametrize("text", ["", "xyz", "e30=", "bnVsbA==", "W10=", "\u00e9"])
 def test_what_is_no_question(text: str) -> None:
     assert read_question(text) is None
+
+
+def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
+    """With figures of the table, of which a thousand rows are there and a million come."""
+    [table] = question(FINE).tables.values()
+    described = {"schema": "bound", "name": "things", "oid": table.oid, "rows": 1000.0, "columns": []}
+    figures = {
+        "tables": [described],
+        "expected": {str(table.oid): 1e6},
+        "history": [],
+        "now": 0.0,
+        "zone": "UTC",
+        "weights": {"jobs": 0.1},
+    }
+    explain = Explain(format, frozenset(options))
+    return replace(question(FINE, explain=explain), figures=figures, options=given)
+
+
+def test_a_curve_needs_no_goal() -> None:
+    shown = judge(asked("CURVE"), SNAPSHOT.signatures).explanation.splitlines()
+    assert shown[1].startswith("    Final work: 1 of the batch's, goal 1, at best 0.")
+    curve = shown[shown.index("  Curve:") + 1 :]
+    assert len(curve) > 3
+    assert curve[0] == "    final 1, total 1: one firing"
+
+
+def test_a_goal_is_met_by_no_more_than_it_takes() -> None:
+    shown = judge(asked("CURVE", FINAL_WORK=0.5, MAX_PACE=20), SNAPSHOT.signatures).explanation
+    assert "bound.things at pace 3" in shown
+    values = json.loads(judge(asked(format="JSON", FINAL_WORK="0.5"), SNAPSHOT.signatures).explanation)
+    assert values["goal"] == 0.5
+    assert values["subplans"][0]["paths"][0]["pace"] == 3
+
+
+def test_a_goal_that_cannot_be_met_is_warned_of() -> None:
+    hopeless = replace(asked(FINAL_WORK=0.0001), explain=None)
+    assert judge(hopeless, SNAPSHOT.signatures).warning.startswith("the goal cannot be met: at best 0.")
+    modest = replace(asked(FINAL_WORK=0.5), explain=None)
+    assert judge(modest, SNAPSHOT.signatures) == Verdict()
