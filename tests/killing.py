@@ -93,7 +93,7 @@ class Site:
             os.kill(self.running.process.pid, signal.SIGCONT)
         with session(self.dsn) as user:
             for run in runs:
-                assert ended(user, run).state == "done"
+                assert (how := ended(user, run)).state == "done", how
             assert int(one(user, _SCANS)) <= scans, "a table was read again"
             assert _captured_from(user) == self._captured_from, "a table joined again"
             assert check_answers(user) >= before, "a position went back"
