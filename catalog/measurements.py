@@ -6,12 +6,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
+from uuid import UUID
 
 from psycopg import Connection
 
 _MEASURED: Final = """
     SELECT features, seconds, elapsed FROM gavial.measurements
     ORDER BY execution DESC, subplan LIMIT %s
+"""
+_WRITTEN: Final = """
+    SELECT m.subplan, sum(m.rows_out)::int8
+    FROM (SELECT t.position, lag(t.position) OVER (ORDER BY t.fired) AS since FROM gavial.triggers t
+          WHERE t.query_id = %(query)s ORDER BY t.fired DESC LIMIT 1) AS period
+    JOIN gavial.executions e ON e.position > period.since AND e.position <= period.position
+    JOIN gavial.measurements m ON m.execution = e.id
+    WHERE e.query_ids = ARRAY[%(query)s::uuid] AND e.finished IS NOT NULL
+    GROUP BY m.subplan
 """
 _MOST: Final = 400
 """The latest: machines and tables change."""
@@ -20,6 +30,11 @@ _MOST: Final = 400
 def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float]]:
     """Of the latest firings of subplans: features, work, seconds that passed."""
     return list(connection.execute(_MEASURED, (_MOST,)))
+
+
+def rows_written(connection: Connection, query: UUID) -> Mapping[int, int]:
+    """By subplan, in the period of a query that ended last."""
+    return dict(connection.execute(_WRITTEN, {"query": query}))
 
 
 def weights(connection: Connection) -> Mapping[str, float] | None:

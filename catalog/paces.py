@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-# A batch that merges rows of an earlier period is none of this one's.
+# No batch reaches over the beginning of a period: it is kept as a reader's offset.
 _PERIODS: Final = """
     SELECT q.id, r.relation::oid::int8, coalesce(r.expected, 0),
         (SELECT coalesce(sum(b.rows), 0)::int8 FROM gavial.batches b

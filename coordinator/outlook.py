@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Final
 
 from catalog.executions import Measurement, Outcome
 from coordinator.fired import Fired, Share
-from planner.flow import DELETES, INSERTS, UPDATES
+from planner.flow import DELETES, INSERTS, UPDATES, gross
 from planner.measured import Seen, features_of, predicted
 from planner.schedule import Arrivals, Schedule
-from planner.simulation import Pacing, Played, Simulation
+from planner.simulation import Correction, Corrections, Pacing, Played, Simulation
+
+_MOST: Final = 100.0
+"""Estimates that are further off are not believed to be so by more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +28,14 @@ class Outlook:
 
     def measurements(self, fired: Fired) -> tuple[Measurement, ...]:
         """What each subplan that had something to do took."""
-        return tuple(
-            Measurement(
-                each.writes, each.rows_in, each.rows_out, each.work, each.seconds, self._features(each)
-            )
-            for each in fired.shares
-            if each.rows_in
-        )
+        return tuple(self._measurement(each) for each in fired.shares if each.rows_in)
 
-    def predicted(self, measurements: tuple[Measurement, ...]) -> float:
-        """The work that these are by the cost model."""
-        return sum(predicted(each.features, self.played.weights) for each in measurements)
+    def _measurement(self, share: Share) -> Measurement:
+        features = self._features(share)
+        work = predicted(features, self.played.weights)
+        return Measurement(
+            share.writes, share.rows_in, share.rows_out, share.work, share.seconds, work, features
+        )
 
     def outcome(self, work: float, came: Mapping[int, int], seconds: float) -> Outcome:
         """How the goal was met, where this was left for the trigger of a period in which so many rows came.
@@ -48,13 +50,32 @@ class Outlook:
 
     def batch_work(self, came: Mapping[int, int]) -> float:
         """The work of these rows, by table, in one firing."""
+        return self._replayed(came).play((1,) * len(self.played.paths)).final
+
+    def corrections(self, came: Mapping[int, int], written: Mapping[int, int]) -> Corrections:
+        """By how much more subplans write than was believed, where they wrote so many rows for what came.
+
+        Half the way there, in orders of magnitude: a child's error is seen in its parents as well.
+        """
+        paces = tuple(each.pace for each in self.schedule.paths)
+        played = self._replayed(came).play(paces).played
+        known = dict(self.played.corrections)
+        for subplan, each in zip(self.played.plan.subplans, played, strict=True):
+            believed, rows = float(gross(each.written.changes)[-1]), written.get(subplan.writes, 0)
+            if believed >= 1 and rows:
+                before = known.get(subplan.writes, Correction()).inserts
+                factor = min(max(before * sqrt(rows / believed), 1 / _MOST), _MOST)
+                known[subplan.writes] = Correction(factor, factor)
+        return known
+
+    def _replayed(self, came: Mapping[int, int]) -> Simulation:
+        """The same period with these rows, by table."""
         arrivals = {
             buffer: scaled(expected, came.get(self.tables[buffer], 0))
             for buffer, expected in self.played.arrivals.items()
         }
         memory = tuple(dict[Pacing, Played]() for _ in self.played.remembered)
-        played = replace(self.played, arrivals=arrivals, remembered=memory)
-        return played.play((1,) * len(played.paths)).final
+        return replace(self.played, arrivals=arrivals, remembered=memory)
 
     def _features(self, share: Share) -> Mapping[str, float]:
         seen = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -69,7 +69,7 @@ class Ready:
 
 @dataclass(slots=True)
 class StandingQuery:
-    """What is known of a query while it is worked."""
+    """What is known of a query while it is worked; `came`: the rows of the period that ended last."""
 
     place: Place
     engine: Engine
@@ -78,6 +78,7 @@ class StandingQuery:
     offsets: Offsets
     tables: str
     outlook: Outlook | None = None
+    came: Mapping[int, int] = field(default_factory=dict)
 
     @staticmethod
     def plan(
@@ -136,7 +137,8 @@ class StandingQuery:
         since = 0 if anew else self.offsets.get(self._published, 0)
         changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
         telling.tell(f"publishing {changes.num_rows:,} changed rows")
-        reached = {**fired.offsets, self._published: last}
+        period = {(PUBLISHED, self.work.name(each)): position for each in self.work.tables}
+        reached = {**fired.offsets, **period, self._published: last}
         return Ready(position, number, fired, changes, reached, anew, rebuild)
 
     def paced(self, connection: Connection) -> tuple[Paced, ...]:
@@ -237,8 +239,9 @@ class StandingQuery:
         """How its goal was met; of an answer that is made anew nobody asks."""
         if self.outlook is None or ready.anew:
             return Outcome(None, None, None, seconds, None)
-        came = periods(connection, [query.id])[query.id].came
-        return self.outlook.outcome(0.0 if ready.fired is None else ready.fired.work, came, seconds)
+        self.came = periods(connection, [query.id])[query.id].came
+        work = 0.0 if ready.fired is None else ready.fired.work
+        return self.outlook.outcome(work, self.came, seconds)
 
     def settle(self, ready: Ready) -> None:
         """What was published is committed."""
@@ -268,7 +271,7 @@ class StandingQuery:
 
     def rows_waiting(self, connection: Connection, query: Running) -> int:
         """Changed rows of its tables since its answer."""
-        return rows_behind(connection, dict.fromkeys(self._positions(), query.position or 0))
+        return sum(periods(connection, [query.id])[query.id].came.values())
 
     @property
     def _published(self) -> tuple[int, str]:

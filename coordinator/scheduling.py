@@ -13,7 +13,7 @@ import psycopg
 from psycopg import Connection
 
 from catalog.errors import Error, Fenced
-from catalog.measurements import measured, save_weights, weights
+from catalog.measurements import measured, rows_written, save_weights, weights
 from catalog.paces import PacedPath, SubplanText, save_expected, save_outlook, save_paces
 from catalog.running import Running
 from catalog.store import hold_epoch
@@ -26,7 +26,8 @@ from planner.cost import Weights
 from planner.fitting import Measured, fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import path_knobs
-from planner.schedule import Arrivals, Goal, Schedule
+from planner.schedule import Arrivals, Schedule, goal_of
+from planner.simulation import Corrections
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.place import Place
 
@@ -65,7 +66,8 @@ class Scheduling:
                 began = time.monotonic()
                 self._choose_or_say(connection, query)
                 now = time.monotonic()
-                self._made[query.id] = _Made(query.position, query.options, now + _REST * (now - began))
+                rest = _REST * len(queries) * (now - began)
+                self._made[query.id] = _Made(query.position, query.options, now + rest)
                 return True
         return False
 
@@ -89,8 +91,9 @@ class Scheduling:
         arrivals = self._expecting.arrivals(connection, query, prepared.tables)
         statistics = read_statistics(connection, prepared.tables)
         known = self._known_weights(connection)
-        played = simulated(prepared.work.plan, statistics, arrivals, known)
-        schedule = scheduled(played, _goal(query), path_knobs(played.paths, played.idle))
+        corrections = _corrections(connection, query, standing)
+        played = simulated(prepared.work.plan, statistics, arrivals, known, corrections)
+        schedule = scheduled(played, goal_of(query.options), path_knobs(played.paths, played.idle))
         rows = {each.oid: changed_rows(arrivals.get(each.name, Arrivals(0.0))) for each in prepared.tables}
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)
@@ -100,7 +103,7 @@ class Scheduling:
                 connection,
                 query.id,
                 _subplans(prepared.work.plan),
-                final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 0.0,
+                final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
                 reachable=_is_reachable(schedule, known),
@@ -125,13 +128,11 @@ class Scheduling:
         return self._weights
 
 
-def _goal(query: Running) -> Goal:
-    span = query.options.get("LATENCY_GOAL")
-    return Goal(
-        float(query.options.get("FINAL_WORK", 1)),
-        int(query.options.get("MAX_PACE", 100)),
-        None if span is None else float(str(span).removesuffix(" s")),
-    )
+def _corrections(connection: Connection, query: Running, standing: StandingQuery) -> Corrections:
+    """What the period that has ended tells of the estimates."""
+    if standing.outlook is None or not standing.came:
+        return {} if standing.outlook is None else standing.outlook.played.corrections
+    return standing.outlook.corrections(standing.came, rows_written(connection, query.id))
 
 
 def _is_reachable(schedule: Schedule, known: Weights) -> bool:

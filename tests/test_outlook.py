@@ -52,14 +52,18 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     )
     measured = outlook.measurements(Fired({}, (), shares, 1.0, 0.5))
     assert len(measured) == sum(share.rows_in > 0 for share in shares)
-    assert isfinite(predicted := outlook.predicted(measured))
-    assert predicted >= 0
+    assert all(isfinite(each.predicted) and each.predicted >= 0 for each in measured)
     outcome = outlook.outcome(0.5, {oid: data.draw(COUNTS) for oid in oids.values()}, 2.0)
     assert outcome.batch is not None
     assert outcome.measured is not None
     assert isfinite(outcome.batch)
     assert outcome.met == (outcome.measured <= goal.final_work)
     assert outlook.outcome(0.0, {}, 2.0).met
+    written = {each.writes: data.draw(COUNTS) for each in plan.subplans}
+    corrections = outlook.corrections({oid: data.draw(COUNTS) for oid in oids.values()}, written)
+    assert all(0.01 <= each.inserts <= 100 for each in corrections.values())
+    again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
+    assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
 
 
 def test_rows_are_scaled_kind_by_kind() -> None:
