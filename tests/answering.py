@@ -30,12 +30,14 @@ class Ended:
 def ask(connection: psycopg.Connection, kind: str, *names: str) -> list[str]:
     """Have answers brought up to date, or verified, as of now; by the names of their tables."""
     with connection.transaction():
+        # One position for all: else some could be met, and published, before the others.
+        target = one(connection, "SELECT pg_current_wal_insert_lsn()::text")
         asked = [
             connection.execute(
                 "INSERT INTO gavial.runs (query_id, kind, target) "
-                "SELECT id, %s, pg_current_wal_insert_lsn() FROM gavial.queries "
+                "SELECT id, %s, %s::pg_lsn FROM gavial.queries "
                 "WHERE result = to_regclass(%s) RETURNING id",
-                (kind, name),
+                (kind, target, name),
             ).fetchone()
             for name in names
         ]
