@@ -7,12 +7,12 @@ from psycopg import AsyncConnection
 from catalog.errors import Error
 
 
-async def enter_verification(
-    connection: AsyncConnection, result: int, run: str, why_not: Error | None
+async def enter_run(
+    connection: AsyncConnection, kind: str, result: int, run: str, why_not: Error | None
 ) -> None:
-    """Have the answer in a table verified, as of now; or say in the run why it is not."""
+    """Have the answer in a table verified, or brought up to date; or say in the run why it is not."""
     async with connection.transaction():
-        await connection.execute("SELECT gavial.ask('verify', %s, %s)", (result, run))
+        await connection.execute("SELECT gavial.ask(%s, %s, %s)", (kind, result, run))
         if why_not is not None:
             await connection.execute(
                 "UPDATE gavial.runs SET state = 'failed', sqlstate = %s, message = %s WHERE id = %s",

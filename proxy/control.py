@@ -16,7 +16,7 @@ from typing import Final
 
 import psycopg
 
-from catalog.asking import enter_verification
+from catalog.asking import enter_run
 from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared
 from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 _OPTIONS: Final = "-c search_path=pg_catalog -c lock_timeout=2s -c statement_timeout=5s -c row_security=off"
 _CONNECT_SECONDS: Final = 5
 _RETRY_SECONDS: Final = 0.5
+_STATEMENTS: Final = {"verify": "VERIFY STANDING QUERY", "refresh": "EXPLAIN ANALYZE"}
 _DATABASES: Final = 16
 """Of so many databases snapshots are kept."""
 
@@ -80,18 +81,18 @@ class Control:
                 log.warning("cannot answer a statement in database %r: %s", database, _line(error))
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def verify(self, database: str, target: int, run: str, *, in_block: bool) -> None:
-        """Enter a run of VERIFY, or why there is none; remove it when cancelled."""
-        why = InTransactionBlock("VERIFY STANDING QUERY") if in_block else None
+    async def run(self, kind: str, database: str, target: int, run: str, *, in_block: bool) -> None:
+        """Enter what VERIFY or EXPLAIN ANALYZE waits for, or why that is not; remove it when cancelled."""
+        why = InTransactionBlock(_STATEMENTS[kind]) if in_block else None
         try:
             async with self._connection(database) as connection:
                 try:
-                    await enter_verification(connection, target, run, why)
+                    await enter_run(connection, kind, target, run, why)
                     await asyncio.Event().wait()
                 finally:
                     await connection.execute("DELETE FROM gavial.runs WHERE id = %s", (run,))
         except psycopg.Error as error:
-            log.warning("cannot verify in database %r: %s", database, _line(error))
+            log.warning("cannot %s in database %r: %s", kind, database, _line(error))
 
     async def _judge(self, database: str, question: Question) -> Error | Verdict:
         """Why a query cannot be kept, or how it is explained."""

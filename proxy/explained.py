@@ -51,7 +51,14 @@ class Explained:
         return Verdict("\n".join(shown))
 
     def _warned(self) -> Verdict:
-        if self.outlook is None or self.schedule is None or self.outlook.is_met(self.schedule):
+        if self.outlook is None or not self.outlook.is_wish:
+            return Verdict()
+        if self.schedule is None:
+            return Verdict(
+                warning="nothing is worked before the trigger fires: it is not known what comes until then",
+                hint="Say it with EXPECT; else what came tells, once the trigger has fired a few times.",
+            )
+        if self.outlook.is_met(self.schedule):
             return Verdict()
         least = figure(self.schedule.reachable)
         return Verdict(

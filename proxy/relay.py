@@ -150,9 +150,9 @@ class Relay:
     async def _answer_asked(self, session: Session) -> None:
         """Until the statement that asks has heard, or ends."""
         match session.question.split():
-            case ["verify", target, run]:
+            case ["verify" | "refresh" as kind, target, run]:
                 in_block = self.server.frames.ready != _IDLE
-                await self._control.verify(session.database, int(target), run, in_block=in_block)
+                await self._control.run(kind, session.database, int(target), run, in_block=in_block)
             case _:
                 await self._control.answer(session.database, session.question, session.prepare)
 

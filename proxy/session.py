@@ -159,7 +159,7 @@ class Session:
                 self._asking += piece
             case "end":
                 self.question, self._asking = self._asking, ""
-            case "verify":
+            case "verify" | "refresh":
                 self.question = detail
             case "heard":
                 self.question = ""

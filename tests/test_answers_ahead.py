@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, check, wait_until_answered
+from tests.answering import ANSWER_SECONDS, check, differences, wait_until_answered
 from tests.capturing import one, rows_of
 from tests.servers import Server, gavial, wait_until
 from tests.standing import drop_database, session
@@ -113,3 +113,11 @@ def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: 
         assert total > measured * batch
         assert one(user, "SELECT predicted_work > 0 FROM gavial.executions ORDER BY id DESC LIMIT 1")
         assert one(user, "SELECT measured_final_work = %s FROM gavial.standing_queries", measured)
+        change(user, 4)
+        shown = [line for (line,) in user.execute("EXPLAIN (ANALYZE) STANDING QUERY q")]
+        assert not differences(user, "q")
+        figures = shown[shown.index("  Measured:") + 1 :]
+        assert "(goal 0.1: " in figures[0]
+        assert [line.split(":")[0].split()[-2] for line in figures[2:]] == ["join", "aggregate", "answer"]
+        with user.transaction(), pytest.raises(psycopg.errors.ActiveSqlTransaction):
+            user.execute("EXPLAIN ANALYZE STANDING QUERY q")

@@ -82,3 +82,15 @@ def test_a_goal_that_cannot_be_met_is_warned_of_and_a_query_that_is_there_explai
     assert [message for severity, message in said if severity == "WARNING"] == []
     shown = lines(connection, "EXPLAIN STANDING QUERY fine")
     assert any("public.sales at pace" in line for line in shown)
+
+
+def test_who_cannot_be_helped_is_told(connection: psycopg.Connection) -> None:
+    said: list[str | None] = []
+    connection.add_notice_handler(lambda diagnostic: said.append(diagnostic.message_primary))
+    connection.execute("CREATE TABLE new (a int)")
+    connection.execute(b"CREATE STANDING QUERY none AS SELECT count(*) FROM new WITH NO DATA")
+    connection.execute(
+        b"CREATE STANDING QUERY blind WITH (FINAL_WORK = 0.1) AS SELECT count(*) FROM new WITH NO DATA"
+    )
+    wishes = [each for each in said if each is not None and each.startswith("nothing is worked before")]
+    assert wishes == ["nothing is worked before the trigger fires: it is not known what comes until then"]

@@ -1,20 +1,21 @@
--- VERIFY STANDING QUERY: a query with rows, so it can end no transaction; the proxy enters its run, and removes it.
+-- VERIFY STANDING QUERY and EXPLAIN ANALYZE: queries with rows, so they can end no transaction; the proxy enters
+-- their runs, and removes them.
 CREATE OR REPLACE VIEW gavial.verifications WITH (security_barrier) AS
     SELECT r.id AS run_id, r.position, d.side, d.row_text, d.rows
     FROM gavial.runs r
     JOIN gavial.queries q ON q.id = r.query_id
     JOIN pg_class c ON c.oid = q.result
     LEFT JOIN gavial.differences d ON d.run_id = r.id
-    WHERE r.kind = 'verify' AND pg_has_role(c.relowner, 'USAGE');
-COMMENT ON VIEW gavial.verifications IS 'what VERIFY statements under way have found, for those who may act as the owner';
-COMMENT ON COLUMN gavial.verifications.run_id IS 'the run of VERIFY';
-COMMENT ON COLUMN gavial.verifications.position IS 'position in the WAL that was verified';
+    WHERE pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW gavial.verifications IS 'what statements under way wait for, and what VERIFY has found, for those who may act as the owner';
+COMMENT ON COLUMN gavial.verifications.run_id IS 'the run';
+COMMENT ON COLUMN gavial.verifications.position IS 'position in the WAL that was verified, or of the answer';
 COMMENT ON COLUMN gavial.verifications.side IS 'missing or superfluous; null where nothing differs';
 COMMENT ON COLUMN gavial.verifications.row_text IS 'the row as text';
 COMMENT ON COLUMN gavial.verifications.rows IS 'how many times more';
 GRANT SELECT ON gavial.verifications TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION gavial.await_run(target regclass, run uuid) RETURNS void
+CREATE OR REPLACE FUNCTION gavial.await_run(kind text, statement text, target regclass, run uuid) RETURNS void
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -23,23 +24,23 @@ DECLARE
     asked timestamptz := clock_timestamp();
 BEGIN
     IF coalesce(current_setting('gavial.nonce', true), '') = '' THEN
-        PERFORM gavial.refuse('57P03', 'VERIFY STANDING QUERY runs through Gavial only');
+        PERFORM gavial.refuse('57P03', format('%s runs through Gavial only', statement));
     ELSIF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-        PERFORM gavial.refuse('0A000', 'VERIFY STANDING QUERY needs the isolation level READ COMMITTED', NULL,
+        PERFORM gavial.refuse('0A000', format('%s needs the isolation level READ COMMITTED', statement), NULL,
             'SET default_transaction_isolation TO ''read committed''.');
     END IF;
-    PERFORM gavial.tell_proxy(format('verify %s %s', target::oid, run));
+    PERFORM gavial.tell_proxy(format('%s %s %s', kind, target::oid, run));
     WHILE NOT EXISTS (SELECT FROM gavial.verifications v WHERE v.run_id = run) LOOP
         IF clock_timestamp() > asked + patience THEN
-            PERFORM gavial.refuse('57P03', 'the verification could not begin', 'The proxy gave no answer in time.', 'Try again.');
+            PERFORM gavial.refuse('57P03', format('%s could not begin', statement), 'The proxy gave no answer in time.', 'Try again.');
         END IF;
         PERFORM pg_sleep(0.005);
     END LOOP;
 END
 $body$;
-COMMENT ON FUNCTION gavial.await_run(regclass, uuid) IS 'has the proxy enter a run of VERIFY';
+COMMENT ON FUNCTION gavial.await_run(text, text, regclass, uuid) IS 'has the proxy enter a run of VERIFY, or of EXPLAIN ANALYZE';
 
-CREATE OR REPLACE FUNCTION gavial.verify(target regclass, request jsonb) RETURNS TABLE (side text, row_text text, count bigint)
+CREATE OR REPLACE FUNCTION gavial.run(kind text, statement text, target regclass) RETURNS uuid
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -47,13 +48,26 @@ DECLARE
     run CONSTANT uuid := gen_random_uuid();
     waiting jsonb := jsonb_build_object('runs', jsonb_build_array(run));
 BEGIN
-    PERFORM gavial.known(target, request), gavial.may_change(target);
-    PERFORM gavial.await_run(target, run);
+    PERFORM gavial.await_run(kind, statement, target, run);
     LOOP
         waiting := gavial.looked(waiting);
         EXIT WHEN waiting IS NULL;
         PERFORM gavial.rest(waiting);
     END LOOP;
+    RETURN run;
+END
+$body$;
+COMMENT ON FUNCTION gavial.run(text, text, regclass) IS 'does what a statement that answers with rows waits for';
+
+CREATE OR REPLACE FUNCTION gavial.verify(target regclass, request jsonb) RETURNS TABLE (side text, row_text text, count bigint)
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    run uuid;
+BEGIN
+    PERFORM gavial.known(target, request), gavial.may_change(target);
+    run := gavial.run('verify', 'VERIFY STANDING QUERY', target);
     RAISE NOTICE USING MESSAGE = (SELECT format('verified at %s', min(v.position)) FROM gavial.verifications v WHERE v.run_id = run);
     RETURN QUERY SELECT v.side, v.row_text, v.rows FROM gavial.verifications v
     WHERE v.run_id = run AND v.side IS NOT NULL ORDER BY v.side, v.row_text;

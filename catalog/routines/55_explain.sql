@@ -73,12 +73,16 @@ AS $body$
 DECLARE
     known regclass := gavial.known(target, request);
     created jsonb;
+    measured CONSTANT jsonb := gavial.analysed(target, request);
 BEGIN
     SELECT jsonb_build_object('options', q.options) INTO created FROM gavial.queries q WHERE q.view = known;
     RETURN QUERY
-    SELECT gavial.with_schedule(d.line, created, request) FROM gavial.queries q
+    SELECT gavial.with_schedule(gavial.with_measured(d.line, measured, request), created, request) FROM gavial.queries q
     CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format') AS d (line) WHERE q.view = known;
     RETURN QUERY SELECT * FROM gavial.explained_by_proxy(known, created, request);
+    IF request ->> 'format' = 'TEXT' AND measured IS NOT NULL THEN
+        RETURN QUERY SELECT * FROM gavial.measured_lines(measured);
+    END IF;
 END
 $body$;
 COMMENT ON FUNCTION gavial.explain_existing(regclass, jsonb) IS 'a standing query as EXPLAIN prints it';
@@ -91,6 +95,9 @@ DECLARE
     view CONSTANT regclass := 'pg_temp.gavial_explained'::regclass;
     lines text[];
 BEGIN
+    IF request -> 'options' ? 'ANALYZE' THEN
+        PERFORM gavial.refuse('0A000', 'EXPLAIN ANALYZE needs a standing query that is there', NULL, 'Create it, or leave ANALYZE out.');
+    END IF;
     PERFORM gavial.check_query(view, request #> '{create,places}');
     lines := ARRAY(SELECT gavial.explained_by_proxy(view, request -> 'create', request));
     IF lines = '{}' AND NOT gavial.is_scheduled(request #> '{create,options}', request -> 'options') THEN
@@ -102,6 +109,16 @@ BEGIN
 END
 $body$;
 COMMENT ON FUNCTION gavial.explain_created(jsonb) IS 'a query that is only explained, while it is there';
+
+CREATE OR REPLACE FUNCTION gavial.with_measured(line text, measured jsonb, request jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN request ->> 'format' = 'JSON' AND measured IS NOT NULL
+                THEN jsonb_pretty(line::jsonb || jsonb_build_object('measured', measured))
+                ELSE line END
+$body$;
+COMMENT ON FUNCTION gavial.with_measured(text, jsonb, jsonb) IS 'what is known of a query as JSON, with what was measured';
 
 CREATE OR REPLACE FUNCTION gavial.with_schedule(line text, created jsonb, request jsonb) RETURNS text
     LANGUAGE sql STABLE

@@ -1,0 +1,76 @@
+-- EXPLAIN ANALYZE: what the last trigger of a query and the firings of its period took, beside what was predicted.
+CREATE OR REPLACE FUNCTION gavial.measured(query uuid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    WITH latest AS (
+        SELECT t.*, lag(t.position) OVER (ORDER BY t.fired) AS since FROM gavial.triggers t WHERE t.query_id = query
+        ORDER BY t.fired DESC LIMIT 1
+    ), firings AS (
+        SELECT e.id, e.id = max(e.id) OVER () AS last, e.predicted_work, e.measured_work
+        FROM gavial.executions e, latest l
+        WHERE e.query_ids = ARRAY[query] AND e.finished IS NOT NULL
+          AND e.position > coalesce(l.since, '0/0') AND e.position <= l.position
+    ), parts AS (
+        SELECT s.subplan, s.text, count(m.execution) AS firings, sum(m.rows_in) AS rows_in, sum(m.rows_out) AS rows_out,
+               sum(m.seconds) AS work, sum(m.predicted) AS predicted_work,
+               sum(m.seconds) FILTER (WHERE f.last) AS final_work, sum(m.predicted) FILTER (WHERE f.last) AS predicted_final_work
+        FROM gavial.subplans s CROSS JOIN firings f
+        LEFT JOIN gavial.measurements m ON m.execution = f.id AND m.subplan = s.subplan
+        WHERE s.query_id = query GROUP BY s.subplan, s.text
+    )
+    SELECT jsonb_build_object(
+        'position', l.position, 'goal', l.goal, 'met', l.met, 'seconds', l.final_seconds, 'batch_work', l.batch_work,
+        'final_work', l.measured_final_work, 'predicted_final_work', l.predicted_final_work, 'total_work', l.total_work,
+        'firings', (SELECT count(*) FROM firings),
+        'subplans', (SELECT coalesce(jsonb_agg(to_jsonb(p) - 'subplan' ORDER BY p.subplan), '[]') FROM parts p))
+    FROM latest l
+$body$;
+COMMENT ON FUNCTION gavial.measured(uuid) IS 'what the last period of a query took, beside what was predicted';
+
+CREATE OR REPLACE FUNCTION gavial.figure(value text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce(trim_scale(round(value::numeric, greatest(2 - floor(log(nullif(abs(value::numeric), 0)))::int, 0)))::text,
+                    value, 'unknown')
+$body$;
+COMMENT ON FUNCTION gavial.figure(text) IS 'a number to three digits, as people read it';
+
+CREATE OR REPLACE FUNCTION gavial.measured_lines(measured jsonb) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    part jsonb;
+BEGIN
+    RETURN NEXT '  Measured:';
+    RETURN NEXT format('    Final work: %s of the batch''s %s s, predicted %s%s', gavial.figure(measured ->> 'final_work'),
+        gavial.figure(measured ->> 'batch_work'), gavial.figure(measured ->> 'predicted_final_work'),
+        coalesce(format(' (goal %s: %s)', measured ->> 'goal', CASE WHEN (measured ->> 'met')::boolean THEN 'met' ELSE 'missed' END), ''));
+    RETURN NEXT format('    Total work: %s s in %s firings; %s s from the trigger to the answer at %s', gavial.figure(measured ->> 'total_work'),
+        measured ->> 'firings', gavial.figure(measured ->> 'seconds'), measured ->> 'position');
+    FOR part IN SELECT jsonb_array_elements(measured -> 'subplans') LOOP
+        RETURN NEXT format('    %s: %s rows in, %s out in %s firings, %s s of work (predicted %s), the last one %s s (predicted %s)',
+            part ->> 'text', coalesce(part ->> 'rows_in', '0'), coalesce(part ->> 'rows_out', '0'), part ->> 'firings',
+            gavial.figure(coalesce(part ->> 'work', '0')), gavial.figure(coalesce(part ->> 'predicted_work', '0')),
+            gavial.figure(coalesce(part ->> 'final_work', '0')), gavial.figure(coalesce(part ->> 'predicted_final_work', '0')));
+    END LOOP;
+END
+$body$;
+COMMENT ON FUNCTION gavial.measured_lines(jsonb) IS 'the same as EXPLAIN prints it';
+
+CREATE OR REPLACE FUNCTION gavial.analysed(target regclass, request jsonb) RETURNS jsonb
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF NOT request -> 'options' ? 'ANALYZE' THEN
+        RETURN NULL;
+    END IF;
+    PERFORM gavial.may_change(target);
+    PERFORM gavial.run('refresh', 'EXPLAIN ANALYZE', target);
+    RETURN (SELECT gavial.measured(s.id) FROM gavial.standing_queries s WHERE s.table_oid = target);
+END
+$body$;
+COMMENT ON FUNCTION gavial.analysed(regclass, jsonb) IS 'brings an answer up to date where EXPLAIN is to say what that takes';
