@@ -5,10 +5,12 @@ from __future__ import annotations
 import platform
 import subprocess
 import tempfile
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import click
 
+from benchmarks import capture_old_rows as old_rows
 from benchmarks import capture_questions as questions
 from benchmarks.capture_questions import Laboratory
 from benchmarks.measure import Reading, Target, judge
@@ -24,7 +26,11 @@ FIGURES = (
     questions.TAIL,
     questions.WAL,
     questions.SHARE,
+    old_rows.WRITER,
+    old_rows.CPU,
+    old_rows.PER_ROW,
 )
+QUESTIONS = ("copy", "stream", "latency", "idle", "writers", "old-row")
 TARGETS = (
     Target(questions.COPY, questions.SECONDS, questions.OURS, questions.COPY_PROGRAM, "at most", 3.0),
     Target(questions.STREAM, questions.PER_SECOND, questions.OURS, None, "at least", 100_000),
@@ -44,6 +50,12 @@ DURABLE = {
 
 @click.command()
 @click.option("--turns", default=3, show_default=True, help="How often everything is measured.")
+@click.option(
+    "--only",
+    type=click.Choice(QUESTIONS),
+    multiple=True,
+    help="Ask only this; may be repeated.",
+)
 @click.option("--scale", default=0.1, show_default=True, help="Scale factor of TPC-H.")
 @click.option("--seconds", default=10, show_default=True, help="Length of a run of pgbench.")
 @click.option("--postgres", "major", default=15, show_default=True, help="Major version of the server.")
@@ -54,7 +66,7 @@ DURABLE = {
     type=click.Path(path_type=Path, file_okay=False),
     help="Directory for capture.json.",
 )
-def main(turns: int, scale: float, seconds: int, major: int, out: Path) -> None:
+def main(turns: int, only: tuple[str, ...], scale: float, seconds: int, major: int, out: Path) -> None:
     """Measure copies, the stream, its latency, what writers pay, and idling."""
     top = header(
         {"Python": platform.python_version(), "postgres": major, "scale": str(scale), "turns": turns}
@@ -66,16 +78,17 @@ def main(turns: int, scale: float, seconds: int, major: int, out: Path) -> None:
     ):
         install(server.dsn())
         laboratory = Laboratory(server, Path(directory), lineitem(scale, Path(directory)))
-        readings = measure(laboratory, turns, seconds)
-    verdicts = [judge(target, readings) for target in TARGETS]
+        readings = measure(laboratory, only or QUESTIONS, turns, seconds)
+    asked = {reading.case for reading in readings}
+    verdicts = [judge(target, readings) for target in TARGETS if target.case in asked]
     click.echo(table(readings, FIGURES, questions.NOTHING))
     click.echo("\n".join(map(verdict_line, verdicts)))
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "capture.json", top, readings, verdicts)
 
 
-def measure(laboratory: Laboratory, turns: int, seconds: int) -> list[Reading]:
-    """Every question, one after another."""
+def measure(laboratory: Laboratory, asked: Collection[str], turns: int, seconds: int) -> list[Reading]:
+    """The questions that are asked, one after another."""
     connection = laboratory.connection
     connection.execute((ROOT / "scripts" / "tpch.sql").read_bytes())
     connection.execute("CREATE TABLE public.lineitem (LIKE tpch.lineitem)")
@@ -84,13 +97,15 @@ def measure(laboratory: Laboratory, turns: int, seconds: int) -> list[Reading]:
     connection.execute("RESET search_path")
     laboratory.load("lineitem")
     enrol(connection, ["followed", "trickle"])
-    return [
-        *questions.copying(laboratory, turns),
-        *questions.streaming(laboratory, turns),
-        *questions.following(laboratory, turns),
-        *questions.idling(laboratory, turns),
-        *questions.writers(laboratory, turns, seconds),
-    ]
+    answers: dict[str, Callable[[], tuple[Reading, ...]]] = {
+        "copy": lambda: questions.copying(laboratory, turns),
+        "stream": lambda: questions.streaming(laboratory, turns),
+        "latency": lambda: questions.following(laboratory, turns),
+        "idle": lambda: questions.idling(laboratory, turns),
+        "writers": lambda: questions.writers(laboratory, turns, seconds),
+        "old-row": lambda: old_rows.old_rows(laboratory, turns, seconds),
+    }
+    return [reading for name in QUESTIONS if name in asked for reading in answers[name]()]
 
 
 def lineitem(scale: float, directory: Path) -> Path:

@@ -207,3 +207,20 @@ def test_other_keys(site: Site) -> None:
     for table in ("two", "long", "by_index"):
         assert one(connection, BY, table) == "key"
         assert mirror(connection, site.warehouse, table) == rows_of(connection, f"SELECT * FROM {table}")
+
+
+def test_what_is_chosen_where_nobody_chose(site: Site) -> None:
+    """An update that tells its whole old row writes also what lies out of line and did not change."""
+    connection = site.connection
+    with site.captured() as capture:
+        connection.execute("INSERT INTO accounts SELECT i, repeat('x', 100), i FROM generate_series(1, 200) i")
+        connection.execute("INSERT INTO notes SELECT i, repeat('x', 5000) FROM generate_series(1, 200) i")
+        connection.execute("INSERT INTO gavial.identities SELECT relation, 'd' FROM gavial.sources")
+        fill(site, capture)
+        assert one(connection, BY, "notes") == "full", "nobody knows how many rows there are"
+        connection.execute("ANALYZE accounts, notes")
+        fill(site, capture)
+        assert (one(connection, BY, "accounts"), one(connection, BY, "notes")) == ("full", "key")
+        connection.execute("UPDATE notes SET tag = 'x' WHERE id < 50; DELETE FROM notes WHERE id > 150")
+        site.catch_up(capture)
+    assert mirror(connection, site.warehouse, "notes") == rows_of(connection, "SELECT * FROM notes")

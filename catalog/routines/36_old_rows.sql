@@ -27,11 +27,22 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.key_of(oid) IS 'attnums of the key that updates and deletes of a table tell; null: they tell none';
 
+CREATE OR REPLACE FUNCTION gavial.is_out_of_line(relation oid) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce(sum(pg_relation_size(nullif(c.reltoastrelid, 0))) >= 2000 * nullif(sum(greatest(c.reltuples, 0)), 0), false)
+    FROM pg_class c WHERE c.oid IN (SELECT l FROM gavial.leaves($1) l)
+$body$;
+COMMENT ON FUNCTION gavial.is_out_of_line(oid) IS
+    'whether the rows of a table have 2,000 bytes or more out of line on average, which an update leaves where they are unless it has to tell them';
+
 CREATE OR REPLACE FUNCTION gavial.wants_key(relation oid) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT s.old_row_wanted = 'key' AND s.state = 'captured' AND gavial.key_of($1) IS NOT NULL
+    SELECT s.state = 'captured' AND CASE s.old_row_wanted WHEN 'auto' THEN gavial.is_out_of_line($1) ELSE s.old_row_wanted = 'key' END
+       AND gavial.key_of($1) IS NOT NULL
     FROM gavial.sources s WHERE s.relation = $1
 $body$;
 COMMENT ON FUNCTION gavial.wants_key(oid) IS 'whether the old rows of a captured table should be looked up by key';
@@ -117,4 +128,4 @@ BEGIN
 END
 $body$;
 COMMENT ON FUNCTION gavial.set_old_row(regclass, text) IS
-    'how capture knows the old rows of a table, for its owner to say: full (each update and delete tells it), key (it is looked up), or auto';
+    'how capture knows the old rows of a table, for its owner to say: full (each update and delete tells it), key (it is looked up), or auto (key where much of a row lies out of line)';
