@@ -19,6 +19,10 @@ from proxy.outlook import Outlook
 from proxy.verdict import Verdict
 
 _UNKNOWN: Final = "one firing, when the trigger fires: it is not known what comes until then (see EXPECT)\n"
+_BLIND: Final = Verdict(
+    warning="nothing is worked before the trigger fires: it is not known what comes until then",
+    hint="Say it with EXPECT; else what came tells, once the trigger has fired a few times.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,7 @@ class Explained:
         if self.outlook is None or not self.outlook.is_wish:
             return Verdict()
         if self.schedule is None:
-            return Verdict(
-                warning="nothing is worked before the trigger fires: it is not known what comes until then",
-                hint="Say it with EXPECT; else what came tells, once the trigger has fired a few times.",
-            )
+            return _BLIND if self.outlook.on_demand else Verdict()
         if self.outlook.is_met(self.schedule):
             return Verdict()
         least = figure(self.schedule.reachable)

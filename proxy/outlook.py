@@ -31,6 +31,7 @@ class Outlook:
     arrivals: Mapping[TableName, Arrivals]
     weights: Weights
     goal: Goal
+    on_demand: bool
 
     def schedule(self, plan: DeltaPlan, *, to_the_end: bool) -> Schedule | None:
         """How often its parts would be worked; None where nobody knows what comes."""
@@ -57,6 +58,7 @@ def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outl
         _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
         Weights(**{name: figures["weights"][name] for name in weights}),
         goal_of(options),
+        options.get("TRIGGER", "on demand") == "on demand",
     )
 
 
