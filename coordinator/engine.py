@@ -10,12 +10,11 @@ from concurrent.futures import wait as wait_for_outcome
 from pathlib import Path
 from typing import Final, TypeVar
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from catalog.errors import EngineFailed, EngineLost
 from coordinator.orders import Orders
-from executors.spark.failures import MORE_MEMORY
+from executors.spark.failures import FAILURES, MORE_MEMORY, first_line
 from executors.spark.session import (
     BROKEN,
     SparkSettings,
@@ -99,23 +98,28 @@ class Engine:
         try:
             if self._stopped.is_set():
                 raise Cancelled
+            if self._session is not None and not has_driver(seconds=0):
+                self._forget()  # it ended while nothing was asked of it
             if self._session is None:
                 self._session = open_session(self._settings)
             return work(self._session)
         except BROKEN as error:
             if not has_driver():
-                self._session = None
-                forget_session()
+                self._forget()
                 raise EngineLost(
                     "the process of Spark has ended",
                     detail="It may have needed more memory than there is.",
                     hint=MORE_MEMORY,
                 ) from error
-            if isinstance(error, PySparkException):
-                raise EngineFailed(f"Spark cannot do this: {str(error).splitlines()[0]}") from error
+            if isinstance(error, FAILURES):
+                raise EngineFailed(f"Spark cannot do this: {first_line(error)}") from error
             raise
         finally:
             self._idle.set()
+
+    def _forget(self) -> None:
+        self._session = None
+        forget_session()
 
     def _waits_in_vain(self, outcome: Future[Outcome], wanted: Callable[[], bool]) -> bool:
         """Whether somebody ceased to want the outcome before it was there."""

@@ -92,13 +92,16 @@ def close_session(session: SparkSession) -> None:
         stop_driver(gateway)
 
 
-def has_driver() -> bool:
-    """Whether the Java process of the session still runs; that of a Spark Connect server is not ours."""
+def has_driver(seconds: float = END_SECONDS) -> bool:
+    """Whether the Java process of the session still runs, also after so long.
+
+    That of a Spark Connect server is not ours.
+    """
     gateway = SparkContext._gateway
     if gateway is None:
         return True
     with contextlib.suppress(subprocess.TimeoutExpired):
-        gateway.proc.wait(END_SECONDS)
+        gateway.proc.wait(seconds)
         return False
     return True
 
