@@ -48,6 +48,11 @@ def has_tables(connection: Connection) -> bool:
     return connection.execute("SELECT FROM gavial.sources LIMIT 1").rowcount > 0
 
 
+def _has_queries(connection: Connection) -> bool:
+    """Whether Spark will be needed, and not only capture."""
+    return connection.execute("SELECT FROM gavial.queries LIMIT 1").rowcount > 0
+
+
 class Database:
     """Follows one database from its first table to its last."""
 
@@ -97,7 +102,8 @@ class Database:
             session.execute("LISTEN gavial")
             remove_unnamed(session, place)
             if has_tables(session):
-                self._engine.warm()
+                if _has_queries(session):
+                    self._engine.warm()
                 slot = f"gavial_{installation.hex}"
                 scratch = Path(self._orders.scratch, str(installation), "scratch")
                 with (

@@ -13,6 +13,7 @@ from psycopg import Connection
 from catalog.errors import DamagedBatch
 from sources.merging import FEWEST_BATCHES, SMALL_ROWS, merge_batches
 from sources.place import Place
+from sources.rewrites import copy_anew
 from sources.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ class Merging:
         except (DamagedBatch, OSError) as error:
             log.error("buffer %s cannot be merged: %s", row[0], error)
             self._next = time.monotonic() + _PAUSE_SECONDS
+            if isinstance(error, DamagedBatch):
+                copy_anew(connection, self._place, row[0], error.message)
 
     def _merge(self, connection: Connection, buffer: str, below: int) -> None:
         files = merge_batches(connection, self._place, buffer, below)

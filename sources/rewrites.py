@@ -1,4 +1,4 @@
-"""Partitions whose rows are gone, or lie elsewhere, though the stream told nothing of it."""
+"""Tables of which what was captured does not hold any more, though the stream told nothing of it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ _REWRITTEN: Final = """
     SET state = 'joining', detail = 'a partition was truncated by itself, or written anew; it is copied anew'
     FROM found WHERE s.relation = found.relation RETURNING s.relation::text
 """
+
+_DAMAGED: Final = """
+    UPDATE gavial.sources s SET state = 'joining', detail = %(why)s
+    FROM gavial.capture c
+    WHERE c.epoch = %(epoch)s AND s.state = 'captured' AND 'table-' || s.relation::oid = %(buffer)s
+"""
+
+
+def copy_anew(connection: Connection, place: Place, buffer: str, why: str) -> None:
+    """Have the table of a buffer copied anew; nothing if it is none of a table."""
+    connection.execute(_DAMAGED, {"why": f"{why}; it is copied anew", "epoch": place.epoch, "buffer": buffer})
 
 
 def notice_rewritten(connection: Connection, place: Place) -> None:

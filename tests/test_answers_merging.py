@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from catalog.batch import Batch
 from catalog.failpoints import VARIABLE
 from catalog.store import manifest
 from sources.merging import FEWEST_BATCHES
@@ -93,7 +94,24 @@ def test_merging(dsn: str, tmp_path: Path) -> None:
             notes = table_buffer(oid_of(user, "note"))
             wait_until(lambda: not files(user, notes), "what a TRUNCATE took back stays")
             check(user, *QUERIES)
+            since = "SELECT captured_from FROM gavial.sources WHERE relation = 'account'::regclass"
+            copied = one(user, since)
+            damage(user, home, manifest(user, account)[-1])
+            for number in range(FEWEST_BATCHES):
+                user.execute("UPDATE account SET balance = %s WHERE id = 1", (number,))
+                wait_until_followed(user)
+            refresh(user, *QUERIES)
+            wait_until(lambda: one(user, since) != copied, "nobody notices a damaged file")
+            check(user, *QUERIES)
             wait_until(lambda: on_disk(user, home) == files(user, "%"), "files that nobody names stay")
+
+
+def damage(user: psycopg.Connection, home: Path, batch: Batch) -> None:
+    """Another byte in the middle of its file."""
+    file = Path(warehouse_of(user, home).root, batch.file)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
 
 
 def on_disk(user: psycopg.Connection, home: Path) -> set[str]:
