@@ -145,7 +145,11 @@ class Estimator:
         return Part(
             run=lambda frame: frame.leaves[leaf],
             sample=self.frame.leaves[leaf],
-            columns={each.column: known.columns[each.column] for each in read.fields},
+            columns={
+                each.column: replace(spread, fresh=is_change and spread.grows)
+                for each in read.fields
+                for spread in (known.columns[each.column],)
+            },
             kind=Kind.CHANGE if is_change and not self.scratch else Kind.CONTENT,
             changes=frozenset({read.buffer}) if is_change else frozenset(),
             origin=frozenset({leaf}),

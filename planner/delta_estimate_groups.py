@@ -12,9 +12,9 @@ from dialect.scalar import Reference
 from planner.delta_part import Frame, Kind, Ledger, Part, recorded
 from planner.flow import BASIS, DELETES, INSERTS, UPDATES, Flow, Vector, different, gross, net
 from planner.logical import Aggregated, Field
-from planner.spread import NOWHERE, Moves, Spread, combinations, computed
+from planner.spread import NOWHERE, Moves, Spread, combinations, computed, growing
 from planner.statistics import ColumnStatistics
-from planner.weighted import Tallied, Tally
+from planner.weighted import Moment, Tallied, Tally
 
 _UNIQUE: Final = 0.9
 """From this share of different values on, each new row is taken to have a new one."""
@@ -63,27 +63,36 @@ def _by_keys(part: Part, keys: Sequence[Field], extremes: bool, ledger: Ledger) 
     domain = combinations(sorted(numbers), part.columns, max(part.rows, 1.0))
     twice = any(part.columns[each].moves is not Moves.NEVER for each in numbers)
     is_new = domain >= _UNIQUE * part.rows and not twice
+    grows = growing(sorted(numbers), part.columns)
+    are_fresh = part.kind is Kind.CHANGE and any(part.columns[each].fresh for each in numbers)
     is_grouped = part.keys == numbers and part.kind is Kind.CONTENT
 
-    def count(flow: Flow) -> Vector:
+    def count(flow: Flow, there: Vector, fresh: Vector) -> Vector:
         if not keys:
             return np.ones(flow.shape[1])
         if is_grouped:
             return np.array(flow[BASIS])
         looked = flow[INSERTS] + flow[DELETES] + flow[UPDATES] * (2.0 if twice else 1.0)
-        return np.minimum(looked, domain) if is_new else different(domain, looked)
+        if is_new:
+            return np.asarray(np.minimum(looked, domain))
+        came = np.minimum(flow[INSERTS], looked) if are_fresh else 0.0 * looked
+        found: Vector = different(domain * fresh, came) + different(domain * there, looked - came)
+        return found
 
-    def group(flow: Flow, news: Vector, own: Vector) -> Flow:
-        rows = count(flow)
+    def group(flow: Flow, news: Vector, own: Vector, there: Vector, fresh: Vector) -> Flow:
+        rows = count(flow, there, fresh)
         moved = np.minimum(news * own, rows) if extremes else rows * 0.0
         return np.stack([rows, rows * 0.0, rows * 0.0, moved, rows])
 
     def run(frame: Frame) -> Flow:
         flow = part.run(frame)
         frame.gathered.append(gross(flow))
-        return group(flow, frame.news, frame.own)
+        there = frame.grown(grows)
+        fresh = there - frame.grown(grows, Moment.BEFORE) if grows else there
+        return group(flow, frame.news, frame.own, there, fresh)
 
-    sample = group(part.sample, np.ones(1), np.ones(1))
+    one = np.ones(1)
+    sample = group(part.sample, one, one, one, one)
     columns = {each: replace(part.columns[each], moves=Moves.NEVER) for each in sorted(numbers)}
     return _gathered(replace(part, run=run, sample=sample, columns=columns), numbers, ledger)
 

@@ -9,8 +9,19 @@ import numpy as np
 
 from dialect.scalar import Scalar
 from planner.delta_part import Frame, Kind, Ledger, Part, Run
-from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, different, gross, reached
-from planner.spread import Moves, Spreads, combinations, joined, limited, moves_of, share_of_pairs
+from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, Vector, different, gross, reached
+from planner.spread import (
+    Moves,
+    Spreads,
+    both_grow,
+    combinations,
+    growing_pairs,
+    joined,
+    limited,
+    moves_of,
+    share_of_pairs,
+)
+from planner.weighted import Moment
 
 
 def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
@@ -19,7 +30,9 @@ def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
     Where the condition looks at a value that moves, the old row's partners are others than the new one's.
     """
     share = share_of_pairs(condition, left.columns, right.columns)
+    grows = growing_pairs(condition, left.columns, right.columns)
     change, other = (right, left) if _is_side(right, left) else (left, right)
+    apart = both_grow(condition, left.columns, right.columns) and _is_before(other)
     seen = other.seen_by(change)
     splits = change.kind is Kind.CHANGE and moves_of(condition, change.columns) > Moves.OFTEN
 
@@ -29,10 +42,12 @@ def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
 
     def run(frame: Frame) -> Flow:
         flow = combine(change.run(frame), other.run(frame))
+        if grows:
+            flow *= 0.0 if apart else 1.0 / frame.grown(grows)
         frame.joined.append(gross(flow))
         return flow
 
-    columns = joined(condition, limited(left.columns, left.rows), limited(right.columns, right.rows))
+    columns = joined(condition, limited(change.columns, change.rows), limited(other.columns, other.rows))
     met = _meeting(change, other, run, combine(change.sample, other.sample), columns, ledger)
     return replace(
         met,
@@ -46,12 +61,13 @@ def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
 def matched(left: Part, right: Part, condition: Scalar, negated: bool, ledger: Ledger) -> Part:
     """The left rows by the probability that one of so many right rows is a partner."""
     share = share_of_pairs(condition, left.columns, right.columns)
+    grows = growing_pairs(condition, left.columns, right.columns)
     seen = right.seen_by(left)
     cuts = right.kind is Kind.CHANGE or bool(right.changes)
     met = bool(right.arrived) and right.arrived <= left.restricted
 
-    def combine(one: Flow, two: Flow) -> Flow:
-        found = reached(share, seen(two))
+    def combine(one: Flow, two: Flow, grown: Vector | float = 1.0) -> Flow:
+        found = reached(share, seen(two) / grown)
         if met:  # the row has met what came: only if that was taken away it may be without a partner
             found = 1.0 - (1.0 - found) * (two[MOVED] if right.kind is Kind.RENEWED else 0.0)
         flow: Flow = one * ((1.0 - found) if negated else found)
@@ -60,14 +76,23 @@ def matched(left: Part, right: Part, condition: Scalar, negated: bool, ledger: L
         return flow
 
     def run(frame: Frame) -> Flow:
-        flow = combine(left.run(frame), right.run(frame))
+        grown = frame.grown(grows) if grows else 1.0
+        flow = combine(left.run(frame), right.run(frame), grown)
         frame.joined.append(gross(flow))
         return flow
 
     sample = combine(left.sample, right.sample)
     restricted = left.restricted | right.origin | right.arrived if cuts and not negated else left.restricted
     columns = limited(left.columns, float(gross(sample)[0]))
-    return replace(_meeting(left, right, run, sample, columns, ledger), restricted=restricted, keys=None)
+    part = _meeting(left, right, run, sample, columns, ledger)
+    if cuts and left.kind is Kind.CONTENT:
+        recent = (leaf[0] for leaf in left.origin if isinstance(leaf, tuple) and leaf[1] is Moment.AFTER)
+        only_recent = both_grow(condition, left.columns, right.columns)
+        part = replace(part, recent=tuple(sorted(recent)), only_recent=only_recent)
+        if only_recent:
+            fresh = {number: replace(each, fresh=each.grows) for number, each in columns.items()}
+            part = replace(part, columns=fresh)
+    return replace(part, restricted=restricted, keys=None)
 
 
 def among(part: Part, of: Part, keys: Sequence[int], ledger: Ledger) -> Part:
@@ -96,6 +121,11 @@ def among(part: Part, of: Part, keys: Sequence[int], ledger: Ledger) -> Part:
 def _is_side(one: Part, other: Part) -> bool:
     """Whether the one is what changes: the other is looked at."""
     return (one.kind is Kind.CHANGE, bool(one.changes)) > (other.kind is Kind.CHANGE, bool(other.changes))
+
+
+def _is_before(part: Part) -> bool:
+    """Whether it is what was there: of values that come with rows, new rows have others."""
+    return all(isinstance(leaf, tuple) and leaf[1] is Moment.BEFORE for leaf in part.origin)
 
 
 def _split(flow: Flow) -> Flow:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from planner.delta_part import Frame, Kind, Ledger, Part, recorded
-from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, gross, net, paired
+from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, Vector, gross, net, paired
 from planner.logical import Field
 from planner.spread import NOWHERE, Moves, Spreads
-from planner.weighted import Weighted, fields
+from planner.weighted import Moment, Weighted, fields
 
 _OFTEN = 0.5
 _LEAST = 1e-9
@@ -39,8 +39,8 @@ def summed(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Fie
     keys = {each.keys for each in parts}
     kind = _kind(parts)
     return Part(
-        run=lambda frame: adding([each.run(frame) for each in parts]),
-        sample=adding([each.sample for each in parts]),
+        run=lambda frame: adding([each.run(frame) for each in parts], _recent(parts, frame)),
+        sample=adding([each.sample for each in parts], 1.0),
         columns=_columns(parts, nodes, these),
         kind=kind,
         changes=frozenset[int]().union(*(each.changes for each in parts)),
@@ -87,12 +87,13 @@ def _kind(parts: Sequence[Part]) -> Kind:
     return Kind.RENEWED if any(contents) and not any(each.retracted for each in parts) else Kind.CHANGE
 
 
-def _adding(parts: Sequence[Part]) -> Callable[[list[Flow]], Flow]:
+def _adding(parts: Sequence[Part]) -> Callable[[list[Flow], Vector | float], Flow]:
     """How flows are added up.
 
     The rows of a content before and after are paired as replaced ones. Between them and changes, rows that
-    are there both before and after are the same and fall out. A content that changes come to is renewed:
-    its rows are those that are then there, and of what came it keeps the share that was taken away.
+    are there both before and after are the same and fall out; so do those that have just come. A content that
+    changes come to is renewed: its rows are those that are then there, and of what came it keeps the share
+    that was taken away.
     """
     kind, retracts = _kind(parts), any(each.retracted for each in parts)
     keyed = len({each.keys for each in parts}) == 1 and parts[0].keys is not None
@@ -100,20 +101,20 @@ def _adding(parts: Sequence[Part]) -> Callable[[list[Flow]], Flow]:
     taken = [place for place, each in enumerate(parts) if each.retracted]
     changes = [place for place in range(len(parts)) if place not in contents and place not in taken]
 
-    def alike(flows: list[Flow]) -> Flow:
+    def alike(flows: list[Flow], _: Vector | float) -> Flow:
         total = _total(flows)
         if keyed and kind is Kind.CONTENT:
             total[BASIS] = np.maximum.reduce([each[INSERTS] for each in flows])
         return total
 
-    def renewed(flows: list[Flow]) -> Flow:
+    def renewed(flows: list[Flow], _: Vector | float) -> Flow:
         total, came = _total([flows[each] for each in contents]), _total([flows[each] for each in changes])
         total[INSERTS] = np.maximum(total[INSERTS] + net(came), 0.0)
         total[BASIS] = np.maximum(total[BASIS] + net(came), 0.0)
         total[MOVED] = (came[UPDATES] + came[DELETES]) / np.maximum(gross(came), _LEAST)
         return total
 
-    def between(flows: list[Flow]) -> Flow:
+    def between(flows: list[Flow], recent: Vector | float) -> Flow:
         total = _total([flows[each] for each in (*contents, *taken)])
         if not changes:
             return paired(total)
@@ -121,11 +122,31 @@ def _adding(parts: Sequence[Part]) -> Callable[[list[Flow]], Flow]:
         total[INSERTS] -= same
         total[DELETES] -= same
         total[BASIS] = 0.0
-        return total + _total([flows[each] for each in changes])
+        came = _total([flows[each] for each in changes])
+        both = np.minimum(total[DELETES], came[INSERTS]) * recent
+        total[DELETES] -= both
+        came[INSERTS] -= both
+        return np.add(total, came)
 
     if kind is Kind.RENEWED:
         return renewed
     return between if retracts else alike
+
+
+def _recent(parts: Sequence[Part], frame: Frame) -> Vector | float:
+    """The share of what is retracted that has only just come."""
+    for each in parts:
+        if each.retracted and each.only_recent:
+            return 1.0
+        if each.retracted and each.recent:
+            return sum((_news(frame, buffer) for buffer in each.recent), 0.0 * frame.news)
+    return 0.0
+
+
+def _news(frame: Frame, buffer: int) -> Vector:
+    came = gross(frame.leaves[buffer, Moment.CHANGE])
+    share: Vector = np.minimum(came / np.maximum(frame.leaves[buffer, Moment.AFTER][INSERTS], 1.0), 1.0)
+    return share
 
 
 def _total(flows: Sequence[Flow]) -> Flow:
@@ -146,5 +167,6 @@ def _columns(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[F
             most=max(spread.most for spread in spreads),
             source=spreads[0].source if one_source else NOWHERE,
             rows=max(spread.rows for spread in spreads),
+            fresh=all(spread.fresh for spread in spreads),
         )
     return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from planner.weighted import Moment
 
 Leaf: TypeAlias = tuple[int, Moment]
 """A buffer as it is read."""
+
+_LEAST_SHARE: Final = 1e-6
 
 Changes: TypeAlias = frozenset[int]
 """Buffers: something happens if any of their changes is not empty."""
@@ -33,15 +35,26 @@ class Kind(Enum):
 class Frame:
     """What is read in the firings, the outcomes of steps so far, and the rows that nodes dealt with.
 
-    `news` is the share of what is read that is new, `before` the rows of the own content.
+    `news` is the share of what is read that is new, `own` the rows of the own content before, `ends` those of
+    buffers once everything has come.
     """
 
     leaves: Mapping[Leaf, Flow]
     news: Vector
     own: Vector
+    ends: Mapping[int, float]
     steps: dict[int, Flow] = field(default_factory=dict)
     joined: list[Vector] = field(default_factory=list)
     gathered: list[Vector] = field(default_factory=list)
+
+    def grown(self, buffers: Sequence[int], moment: Moment = Moment.AFTER) -> Vector:
+        """Which share of the values that grow with these buffers' rows has come."""
+        share = np.ones(len(self.news))
+        for each in buffers:
+            held = self.leaves.get((each, moment), self.leaves.get((each, Moment.BEFORE)))
+            if held is not None:
+                share = share * np.clip(held[INSERTS] / self.ends[each], _LEAST_SHARE, 1.0)
+        return share
 
 
 Run: TypeAlias = Callable[[Frame], Flow]
@@ -53,7 +66,8 @@ class Part:
 
     `sample` are its rows once everything has come, `origin` where they are from, `arrived` the changes among
     that. Rows cut down to those that meet something of `restricted` stand for more. `keys`: each of their
-    values comes once. `retracted`: a content with its sign changed. `waiting`: what is done once something
+    values comes once. `retracted`: a content with its sign changed. `recent`: buffers whose content after it
+    is, with what has just come; `only_recent`: with nothing else. `waiting`: what is done once something
     changed.
     """
 
@@ -68,6 +82,8 @@ class Part:
     arrived: frozenset[object] = frozenset()
     waiting: tuple[Leaf | None, ...] = ()
     retracted: bool = False
+    recent: tuple[int, ...] = ()
+    only_recent: bool = False
 
     @property
     def rows(self) -> float:

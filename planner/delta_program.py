@@ -29,6 +29,7 @@ class Program:
     ledger: Ledger
     reads: frozenset[Leaf]
     subplan: Subplan
+    ends: Mapping[int, float]
 
     @property
     def outcome(self) -> Part:
@@ -40,7 +41,7 @@ class Program:
         came = {buffer: gross(leaves[buffer, Moment.CHANGE]) for buffer in self.subplan.reads}
         everything: Vector = np.sum(list(came.values()), axis=0) if came else own * 0.0
         held = sum((leaves[each, Moment.AFTER][0] for each in came), own * 0.0)
-        frame = Frame(leaves, np.minimum(everything / np.maximum(held, 1.0), 1.0), own)
+        frame = Frame(leaves, np.minimum(everything / np.maximum(held, 1.0), 1.0), own, self.ends)
         for number, part in self.steps:
             frame.steps[number] = part.run(frame)
         outcome = frame.steps[self.steps[-1][0]]
@@ -79,6 +80,7 @@ def program(subplan: Subplan, known: Mapping[int, Known], own: Known | None) -> 
         for number, each in buffers.items()
         for moment in Moment
     }
-    estimator = Estimator(buffers, Frame(leaves, np.ones(1), np.ones(1)), scratch)
+    ends = {number: each.rows for number, each in buffers.items()}
+    estimator = Estimator(buffers, Frame(leaves, np.ones(1), np.ones(1), ends), scratch)
     steps = tuple((each.number, estimator.step(each, everything)) for each in subplan.steps)
-    return Program(steps, estimator.ledger, frozenset(estimator.read), subplan)
+    return Program(steps, estimator.ledger, frozenset(estimator.read), subplan, ends)

@@ -25,6 +25,7 @@ BASIS: Final = 4
 ROWS: Final = 5
 """How many rows a flow has."""
 
+_MORE_THAN_ONE: Final = 1.0 + 1e-9
 _GROSS: Final[Vector] = np.array([1.0, 2.0, 1.0, 0.0, 0.0])
 
 
@@ -47,11 +48,10 @@ def net(flow: Flow) -> Vector:
     return grown
 
 
-def different(domain: float, rows: Vector) -> Vector:
+def different(domain: float | Vector, rows: Vector) -> Vector:
     """How many different values so many rows have, drawn from a domain of this size."""
-    if domain <= 1.0:
-        return np.minimum(rows, 1.0)
-    found: Vector = -domain * np.expm1(rows * np.log1p(-1.0 / domain))
+    several = np.maximum(domain, _MORE_THAN_ONE)
+    found: Vector = np.minimum(-several * np.expm1(rows * np.log1p(-1.0 / several)), domain)
     return found
 
 

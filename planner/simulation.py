@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -254,8 +254,10 @@ def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> K
     moves = Moves.OFTEN if arriving.updates else Moves.NEVER
     columns = {}
     for each, attribute in zip(buffer.fields, buffer.attributes, strict=True):
-        values = _grown(known.columns.get(attribute), known.rows, rows)
-        columns[each.column] = Spread(values, moves, values.distinct, buffer.number, rows)
+        column = known.columns.get(attribute)
+        grows = column is not None and column.distinct >= _MANY * known.rows
+        values = _grown(column, known.rows, rows)
+        columns[each.column] = Spread(values, moves, values.distinct, buffer.number, rows, grows)
     return Known(columns, rows, not arriving.updates and not arriving.deletes)
 
 
@@ -291,4 +293,4 @@ def leaves_of(subplan: Subplan) -> frozenset[Leaf]:
 
 def _owned(spread: Spread, buffer: int, rows: float) -> Spread:
     most = max(1.0, min(spread.most, rows))
-    return Spread(spread.values, spread.moves, most, buffer, rows)
+    return replace(spread, most=most, source=buffer, rows=rows)

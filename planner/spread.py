@@ -28,13 +28,19 @@ class Moves(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A column's values; at most `most` of them come. `source` is a buffer of which `rows` rows are left."""
+    """A column's values; at most `most` of them come. `source` is a buffer of which `rows` rows are left.
+
+    One that `grows` gets new values as its source gets rows: half of all rows have half of the values. Those
+    of a change are `fresh` if its new rows have new ones.
+    """
 
     values: ColumnStatistics
     moves: Moves
     most: float
     source: int
     rows: float
+    grows: bool = False
+    fresh: bool = False
 
 
 Spreads: TypeAlias = Mapping[int, Spread]
@@ -103,15 +109,41 @@ def limited(columns: Spreads, rows: float) -> Spreads:
     return {number: replace(each, most=max(1.0, min(each.most, rows))) for number, each in columns.items()}
 
 
-def joined(condition: Scalar, left: Spreads, right: Spreads) -> Spreads:
-    """Of pairs: of columns that are equal both have the fewer values."""
-    both = {**left, **right}
+def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
+    """Of pairs: of columns that are equal both have the fewer values; what is looked up is seldom new."""
+    fresh = both_grow(condition, change, other)
+    looked_up = {number: replace(each, fresh=fresh and each.grows) for number, each in other.items()}
+    both = {**change, **looked_up}
     for each in conjuncts(condition):
         pair = _equal(each, both)
         if pair:
             fewest = min(both[number].most for number in pair)
             both |= {number: replace(both[number], most=fewest) for number in pair}
     return both
+
+
+def growing(keys: Iterable[int], columns: Spreads) -> tuple[int, ...]:
+    """The buffers with whose rows the number of groups by these columns grows."""
+    return tuple(sorted({columns[each].source for each in keys if columns[each].grows}))
+
+
+def growing_pairs(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, ...]:
+    """For each equality the buffer with whose rows the values grow that pairs are spread over."""
+    both, found = {**left, **right}, list[int]()
+    for each in conjuncts(condition):
+        pair = _equal(each, both)
+        if pair:
+            spreads = (both[number] for number in sorted(pair))
+            widest = max(spreads, key=lambda each: (each.values.distinct, not each.grows))
+            found += [widest.source] if widest.grows else []
+    return tuple(found)
+
+
+def both_grow(condition: Scalar, left: Spreads, right: Spreads) -> bool:
+    """Whether columns that are equal on both sides get new values as rows come: then at the same time."""
+    both = {**left, **right}
+    equalities = (_equal(each, both) for each in conjuncts(condition))
+    return any(pair and all(both[number].grows for number in pair) for pair in equalities)
 
 
 def combinations(keys: Iterable[int], columns: Spreads, rows: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pytest
@@ -42,14 +43,23 @@ from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.weighted import DeltaPlan
 from tests.randomplans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
 
-PARENTS, SIZES = 30, 30
-"""r(a, b) has a parent's key, s(c, d) a child's parent and its size."""
 
-MANY, FEW = 640, 40
-"""Children: so that every parent has some, and that many have none."""
+@dataclass(frozen=True)
+class Data:
+    """r(a, b) has a parent's key, s(c, d) a child's parent and its size.
+
+    Many children are of any parent; few are of parents that come with them, and many of these have none.
+    """
+
+    parents: int
+    children: int
+    sizes: int
+    moved: int
+
+
+MANY, FEW = Data(30, 640, 30, 20), Data(100, 120, 5, 0)
 
 FIRINGS: Final = 4
-MOVED: Final = {MANY: 20, FEW: 4}
 SLACK: Final = 5.0
 WITHIN: Final = {False: 1.75, True: 2.0}
 """Which columns move is not known: half of the rows replaced are taken to be others where they are read."""
@@ -110,34 +120,38 @@ def plans() -> Iterator[tuple[str, Plan]]:
 PLANS: Final = dict(plans())
 
 
-def batches(choice: random.Random, many: int, changing: bool) -> Iterator[dict[TableName, Changes]]:
+def batches(choice: random.Random, data: Data, changing: bool) -> Iterator[dict[TableName, Changes]]:
     """Half of all rows, then even parts of the others; if `changing`, some of those that are there move."""
-    parents: list[Row] = [(each, 0) for each in range(PARENTS)]
-    children: list[Row] = [(choice.randrange(PARENTS), choice.randrange(SIZES)) for _ in range(many)]
+    parents: list[Row] = [(each, 0) for each in range(data.parents)]
     choice.shuffle(parents)
     there: list[Row] = []
     for part in range(2 * FIRINGS):
-        come = children[part :: 2 * FIRINGS]
+        new = parents[part :: 2 * FIRINGS]
+        of = parents if data is MANY else new
+        come: list[Row] = [
+            (choice.choice(of)[0], choice.randrange(data.sizes))
+            for _ in range(data.children // (2 * FIRINGS))
+        ]
         moved: Changes = []
-        for _ in range(MOVED[many] if changing and part >= FIRINGS else 0):
+        for _ in range(data.moved if changing and part >= FIRINGS else 0):
             old = there.pop(choice.randrange(len(there)))
-            new = (old[0], choice.randrange(SIZES))
-            moved += [(old, -1), (new, 1)]
-            there.append(new)
+            row = (old[0], choice.randrange(data.sizes))
+            moved += [(old, -1), (row, 1)]
+            there.append(row)
         there += come
         yield {
-            INTEGERS.name: [(each, 1) for each in parents[part :: 2 * FIRINGS]],
+            INTEGERS.name: [(each, 1) for each in new],
             FILLED.name: [*moved, *((each, 1) for each in come)],
         }
 
 
-def seen(plan: DeltaPlan, many: int, changing: bool) -> Mapping[int, tuple[float, float]]:
-    """Rows of both signs that each subplan writes in a period, on average over some random ones."""
+def seen(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[float, float]]:
+    """Rows of both signs that each subplan writes in a period, on the average."""
     sums = {each.writes: [0.0, 0.0] for each in plan.subplans}
-    turns = 1 if many == MANY else 5
+    turns = 1 if data is MANY else 5
     for turn in range(turns):
         replay = Replay(plan)
-        for part, batch in enumerate(batches(random.Random(turn), many, changing)):
+        for part, batch in enumerate(batches(random.Random(turn), data, changing)):
             replay.commit(batch)
             if part < FIRINGS - 1:
                 continue
@@ -148,18 +162,20 @@ def seen(plan: DeltaPlan, many: int, changing: bool) -> Mapping[int, tuple[float
     return {writes: (positive, negative) for writes, (positive, negative) in sums.items()}
 
 
-def expected(plan: DeltaPlan, many: int, changing: bool) -> Mapping[int, tuple[float, float]]:
-    sizes = {
-        INTEGERS.name: {1: ColumnStatistics(PARENTS / 2)},
-        FILLED.name: {
-            1: ColumnStatistics(PARENTS if many == MANY else PARENTS / 2),
-            2: ColumnStatistics(SIZES if many == MANY else SIZES / 2, least=0.0, greatest=SIZES),
-        },
-    }
-    rows = {INTEGERS.name: PARENTS / 2, FILLED.name: many / 2}
-    statistics = Statistics({name: TableStatistics(rows[name], columns) for name, columns in sizes.items()})
-    updates = float(MOVED[many] * FIRINGS) if changing else 0.0
-    coming = {INTEGERS.name: Arrivals(PARENTS / 2), FILLED.name: Arrivals(many / 2, updates)}
+def expected(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[float, float]]:
+    parents, children = data.parents / 2, data.children / 2
+    of = data.parents if data is MANY else 0.7 * parents  # of those that have come, some have children
+    statistics = Statistics(
+        {
+            INTEGERS.name: TableStatistics(parents, {1: ColumnStatistics(parents)}),
+            FILLED.name: TableStatistics(
+                children,
+                {1: ColumnStatistics(of), 2: ColumnStatistics(data.sizes, least=0.0, greatest=data.sizes)},
+            ),
+        }
+    )
+    updates = float(data.moved * FIRINGS) if changing else 0.0
+    coming = {INTEGERS.name: Arrivals(parents), FILLED.name: Arrivals(children, updates)}
     played = simulated(plan, statistics, coming, Weights())
     outcome = played.play((FIRINGS,) * len(played.paths))
     found = {}
@@ -170,16 +186,16 @@ def expected(plan: DeltaPlan, many: int, changing: bool) -> Mapping[int, tuple[f
 
 
 @pytest.mark.parametrize(
-    ("many", "changing"),
+    ("data", "changing"),
     [(MANY, False), (MANY, True), (FEW, False)],
     ids=["many come", "many move", "few come"],
 )
 @pytest.mark.parametrize("name", PLANS)
-def test_estimates_are_near(name: str, many: int, changing: bool) -> None:
+def test_estimates_are_near(name: str, data: Data, changing: bool) -> None:
     plan = PLANS[name]
     query = LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
     delta = derive(query, tables=TABLES)
-    actual, estimated = seen(delta, many, changing), expected(delta, many, changing)
+    actual, estimated = seen(delta, data, changing), expected(delta, data, changing)
     for writes, (positive, negative) in actual.items():
         assert is_near(estimated[writes][0], positive, changing), delta.buffers[writes]
         assert is_near(estimated[writes][1], negative, changing), delta.buffers[writes]
