@@ -62,12 +62,12 @@ def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int
 
 def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
     """What came in the periods of these queries, by the manifest."""
-    came: dict[UUID, dict[int, int]] = {}
-    expected: dict[UUID, dict[int, float]] = {}
+    came: dict[UUID, dict[int, int]] = {each: {} for each in queries}
+    expected: dict[UUID, dict[int, float]] = {each: {} for each in queries}
     for query, relation, rows, count in connection.execute(_PERIODS, (list(queries),)):
-        expected.setdefault(query, {})[relation] = rows
-        came.setdefault(query, {})[relation] = count
-    return {query: Period(came[query], expected[query]) for query in came}
+        expected[query][relation] = rows
+        came[query][relation] = count
+    return {each: Period(came[each], expected[each]) for each in queries}
 
 
 def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -83,11 +84,11 @@ def _stated(
 
 
 def _history(connection: Connection, query: Running, oids: Sequence[int]) -> History:
-    rows: dict[int, dict[object, int]] = {oid: {} for oid in oids}
+    rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids}
     for oid, hour, count in connection.execute(_HISTORY, (oids,)):
         rows[oid][hour] = count
     fired = [row[0] for row in connection.execute(_FIRED, (query.id,))]
     since = connection.execute(_SINCE, (oids, query.id)).fetchone()
     assert since is not None
     began, now = since
-    return History(rows, began or now, now, fired[::-1])  # type: ignore[arg-type]
+    return History(rows, began or now, now, fired[::-1])
