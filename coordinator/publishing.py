@@ -14,6 +14,9 @@ from catalog.errors import AnswerDiffers
 from catalog.failpoints import failpoint
 from coordinator.copying_out import as_csv
 
+_SLICE_ROWS: Final = 100_000
+"""Of what is copied, so many rows at a time are text."""
+
 # Rows are found again by this hash and by equality to the byte: a retraction repeats its row verbatim.
 _HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
 
@@ -86,7 +89,8 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
     ordered = changes.select([*(each.name for each in answer.stored), "weight"])
     times = frozenset(each.name for each in answer.stored if each.type.startswith("time without"))
     with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
-        copy.write(as_csv(ordered, times))
+        for start in range(0, ordered.num_rows, _SLICE_ROWS):
+            copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times))
 
 
 def _finished(answer: Answer, name: Identifier, anew: bool) -> Composed:

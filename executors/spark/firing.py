@@ -8,14 +8,13 @@ from functools import reduce
 from typing import Final, Protocol, TypeAlias, assert_never
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import LongType, StructField, StructType
 
 from executors.spark.compile import Statement
 from executors.spark.compile_nodes import view_of
-from executors.spark.failures import as_error
+from executors.spark.failures import FAILURES, as_error
 from executors.spark.relation import WEIGHT, Schema, name_of
 from executors.spark.types import arrow_schema, row_type
 from planner.weighted import Moment
@@ -116,7 +115,7 @@ def collect(session: SparkSession, sql: str) -> pa.Table:
     """The rows of a statement; an error in data as PostgreSQL would raise it."""
     try:
         return session.sql(sql).toArrow()
-    except PySparkException as error:
+    except FAILURES as error:
         raise as_error(error) or error from error
 
 

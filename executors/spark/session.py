@@ -138,10 +138,13 @@ def open_remote_session(remote: str) -> SparkSession:
 
 def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
     """Options of a driver that we start: silent, no web interface, no file outside its directory."""
+    memory = settings.memory or default_memory()
     options = {
         "spark.master": settings.master,
         "spark.app.name": "gavial",
-        "spark.driver.memory": f"{(settings.memory or default_memory()) >> 20}m",
+        "spark.driver.memory": f"{memory >> 20}m",
+        # What is too much is refused, statement by statement, before Java has no memory left for anybody.
+        "spark.driver.maxResultSize": f"{memory >> 21}m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),
