@@ -53,9 +53,8 @@ class _Rows:
 class Lookup:
     """Of one table while its rows have the same columns.
 
-    `key` are the places of the columns that tell rows apart. While the mirror is `filling`, changes tell
-    their whole old rows. A row that is older than the columns is brought into their form by `renewed`,
-    which is given the version that it has.
+    `key` are the places of the columns that tell rows apart. A row that is older than the columns is brought
+    into their form by `renewed`, which is given the version that it has.
     """
 
     def __init__(
@@ -63,13 +62,11 @@ class Lookup:
         mirror: Mirror,
         version: Version,
         key: Sequence[int],
-        filling: bool,
         renewed: Callable[[int, bytes], bytes],
     ) -> None:
         self._mirror = mirror
         self._version = version
         self._key = key
-        self._filling = filling
         self._renewed = renewed
 
     def completed(self, messages: Messages) -> Iterator[Completed]:
@@ -103,7 +100,7 @@ class Lookup:
                 rows.new.append(new)
                 rows.size += len(new)
                 changed[new_key] = new
-        self._mirror.follow(changed, self._version.number, self._filling)
+        self._mirror.follow(changed, self._version.number)
 
     def _changes(self, messages: Messages) -> Iterator[Change]:
         letters = messages.letters()

@@ -18,7 +18,6 @@ _SCHEMA: Final = """
     PRAGMA journal_mode = WAL;
     BEGIN;
     CREATE TABLE rows (key BLOB PRIMARY KEY, version INTEGER NOT NULL, row BLOB NOT NULL) WITHOUT ROWID;
-    CREATE TABLE gone (key BLOB PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE position (lsn INTEGER NOT NULL);
     INSERT INTO position VALUES (0);
     COMMIT;
@@ -27,9 +26,6 @@ _SESSION: Final = f"""
     PRAGMA synchronous = FULL;
     PRAGMA cache_size = -{CACHE_KIBIBYTES};
     PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
-"""
-_COPY: Final = """
-    INSERT OR IGNORE INTO rows SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM gone WHERE key = ?1)
 """
 
 
@@ -72,16 +68,14 @@ class Mirror:
             found = self._session.execute(f"SELECT key, version, row FROM rows WHERE key IN ({marks})", keys)
             return [Stored(*each) for each in found]
 
-    def follow(self, changed: Mapping[bytes, bytes | None], version: int, filling: bool) -> None:
-        """Take over changed rows by key; None is one that is gone, as whoever is `filling` has to know."""
+    def follow(self, changed: Mapping[bytes, bytes | None], version: int) -> None:
+        """Take over changed rows by key; None is one that is gone."""
         put = sorted((key, version, row) for key, row in changed.items() if row is not None)
         gone = sorted((key,) for key, row in changed.items() if row is None)
         with _failures():
             self._begin()
             self._session.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", put)
             self._session.executemany("DELETE FROM rows WHERE key = ?", gone)
-            if filling:
-                self._session.executemany("INSERT OR IGNORE INTO gone VALUES (?)", gone)
 
     def empty(self, position: int) -> None:
         """There all rows are gone, unless that was followed before."""
@@ -92,10 +86,13 @@ class Mirror:
             self._session.execute("DELETE FROM rows")
 
     def copy(self, rows: Iterable[Stored]) -> None:
-        """Durably take over rows of a copy, but for those that were followed meanwhile."""
+        """Durably take over rows of a copy, but for those that were followed meanwhile.
+
+        One that is gone since comes back; nobody asks for it before there is another with its key.
+        """
         with _failures():
             self._begin()
-            self._session.executemany(_COPY, rows)
+            self._session.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", rows)
             self._end()
 
     def commit(self, position: int) -> None:

@@ -172,7 +172,7 @@ class Sealer:
             before = written_columns(self._connection, relation.oid, number)
             return renewed(row, before, written_columns(self._connection, relation.oid, version.number))
 
-        return Lookup(mirror, version, key, source.told, as_now)
+        return Lookup(mirror, version, key, as_now)
 
     def _untold(self, oid: int, source: SourceState) -> None:
         """What was changed before the table told whole rows, its copy will have."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from catalog.store import manifest
-from sources import snapshot
+from sources import filling
 from sources.mirrors import mirrors_beside
 from sources.warehouse import WEIGHT, table_buffer
 from tests import servers
@@ -59,19 +58,21 @@ def test_the_ledger_by_key(site: Site) -> None:
 
 
 def test_a_mirror_is_made_while_its_table_is_written(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "BATCH_BYTES", 200)
-    monkeypatch.setattr(snapshot, "PIECE_BLOCKS", 1)
+    """What was followed before its copy comes goes before the copy; a truncated table begins again."""
     writer = Writer(site.connection, seed=12)
     with site.captured() as capture:
-        writer.transact(30)
+
+        def meanwhile(point: str) -> None:
+            if point == "fill position taken":
+                writer.transact(8)
+                site.catch_up(capture)
+
+        monkeypatch.setattr(filling, "failpoint", meanwhile)
+        writer.transact(40)
         want_keys(site.connection, *KEYED)
-        with ThreadPoolExecutor(1) as threads:
-            written = threads.submit(writer.transact, 80)
-            while not written.done():
-                fill(site, capture)
-        fill(site, capture)
-        assert [one(site.connection, BY, table) for table in KEYED] == ["key"] * 3
-        writer.transact(20)
+        while [one(site.connection, BY, table) for table in KEYED] != ["key"] * 3:
+            fill(site, capture)
+        writer.transact(60)
         site.catch_up(capture)
     site.check(writer)
 
@@ -213,7 +214,9 @@ def test_what_is_chosen_where_nobody_chose(site: Site) -> None:
     """An update that tells its whole old row writes also what lies out of line and did not change."""
     connection = site.connection
     with site.captured() as capture:
-        connection.execute("INSERT INTO accounts SELECT i, repeat('x', 100), i FROM generate_series(1, 200) i")
+        connection.execute(
+            "INSERT INTO accounts SELECT i, repeat('x', 100), i FROM generate_series(1, 200) i"
+        )
         connection.execute("INSERT INTO notes SELECT i, repeat('x', 5000) FROM generate_series(1, 200) i")
         connection.execute("INSERT INTO gavial.identities SELECT relation, 'd' FROM gavial.sources")
         fill(site, capture)
