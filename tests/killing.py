@@ -13,7 +13,7 @@ from typing import Final
 import psycopg
 
 from catalog.failpoints import VARIABLE
-from tests.answering import ask, check, ended, refresh, wait_until_answered
+from tests.answering import ANSWER_SECONDS, ask, check, ended, refresh, wait_until_answered
 from tests.bank import QUERIES, check_answers, open_bank, transfer
 from tests.capturing import Coordinator, coordinator, one
 from tests.processes import alive, descendants, processes
@@ -79,7 +79,7 @@ class Site:
         with session(self.dsn) as user:
             transfer(user, random.Random(f"{point} {hit}"))
             runs = ask(user, "refresh", *QUERIES)
-        wait_until(lambda: _state(self.running.process.pid) == "T", f"{point} is not reached", 240)
+        wait_until(lambda: _state(self.running.process.pid) == "T", f"{point} is not reached", ANSWER_SECONDS)
         yield runs
 
     def survive(self, point: str, victim: str, hit: int = 1) -> None:
