@@ -29,9 +29,10 @@ from tests.capturing import coordinator, enrol, oid_of, one, wait_until_captured
 from tests.servers import Server, wait_until
 
 COPY, STREAM, LATENCY, WRITERS, IDLE = "copy", "stream", "latency", "writers", "idle"
-SECONDS, PER_SECOND, MILLISECONDS, TAIL, WAL, SHARE = (
+SECONDS, PER_SECOND, CPU, MILLISECONDS, TAIL, WAL, SHARE = (
     "s",
     "rows/s",
+    "CPU us/row",
     "median ms",
     "p99 ms",
     "WAL B/tx",
@@ -91,11 +92,11 @@ def copying(laboratory: Laboratory, turns: int) -> tuple[Reading, ...]:
 
     def ours(turn: int) -> Figures:
         place = Place(dsn, 0, Warehouse(str(laboratory.directory / f"copy{turn}")))
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         with take_position(dsn, always, print) as position:
             copy_table(place, position, shape, always)
-        seconds = time.perf_counter() - started
-        return {SECONDS: seconds, PER_SECOND: rows / seconds}
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        return {SECONDS: seconds, PER_SECOND: rows / seconds, CPU: cpu / rows * 1e6}
 
     def program(_turn: int) -> Figures:
         command = r"\copy (SELECT * FROM lineitem) TO '/dev/null' (FORMAT binary)"
@@ -117,12 +118,12 @@ def streaming(laboratory: Laboratory, turns: int) -> tuple[Reading, ...]:
             pass
         laboratory.load("followed")
         end = laboratory.end()
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         with laboratory.capturing(slot) as capturing:
             wait_until(lambda: capturing.position() >= end, "capture does not come along", 600)
-            seconds = time.perf_counter() - started
+            seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         drop(laboratory, slot)
-        return {SECONDS: seconds, PER_SECOND: rows / seconds}
+        return {SECONDS: seconds, PER_SECOND: rows / seconds, CPU: cpu / rows * 1e6}
 
     def program(turn: int) -> Figures:
         slot = f"received{turn}"

@@ -158,7 +158,10 @@ class Assembler:
             return self._control(data)
         if not self._known:
             now, key = self._now, data[self._oid : self._oid + 4]
-            (now.open.get(key) or now.begin_rows(key)).messages.append(data)
+            rows = now.open.get(key)
+            if rows is None:
+                rows = now.begin_rows(key)
+            rows.messages.append(data)
             now.size += len(data) + OVERHEAD
         return False
 
