@@ -134,5 +134,6 @@ class Database:
                 remove_dismissed(session, place)
                 for _ in session.notifies(timeout=_POLL_SECONDS if begun else _BEGIN_SECONDS, stop_after=1):
                     pass
+        filling.remove_unnamed()
         capturing.check()
         answers.check()

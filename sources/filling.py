@@ -31,13 +31,9 @@ log = logging.getLogger(__name__)
 PORTION_ROWS: Final = 5_000
 """So many are copied at a time, because who follows changes waits for that."""
 
-_MIRRORS: Final = """
-    SELECT relation::oid::int8, old_rows, gavial.wants_key(relation) FROM gavial.sources
-    WHERE old_row_by = 'full' AND old_rows IS NOT NULL
-"""
-_WANTED: Final = """
-    SELECT relation::oid::int8, gavial.key_of(relation)::int[] FROM gavial.sources
-    WHERE old_row_by = 'full' AND old_rows IS NULL AND gavial.wants_key(relation) ORDER BY 1
+_TOLD: Final = """
+    SELECT relation::oid::int8, old_rows, gavial.wants_key(relation), gavial.key_of(relation)::int[]
+    FROM gavial.sources WHERE old_row_by = 'full' ORDER BY 1
 """
 _NAME: Final = """
     UPDATE gavial.sources SET old_rows = %s, old_row_key = %s
@@ -72,23 +68,21 @@ class Filling:
         self._go_on = go_on
 
     def work(self) -> None:
-        """Whatever there is to do now."""
-        self._settle()
-        for oid, key in self._connection.execute(_WANTED).fetchall():
-            self._fill(oid, key)
-        self._remove_unnamed()
-
-    def _settle(self) -> None:
-        """A mirror that is complete is used from now on; others go, when the stream needs them no more."""
+        """A mirror that is complete is used from now on; others are made, or go."""
         left = []
-        for oid, name, wanted in self._connection.execute(_MIRRORS).fetchall():
-            if not wanted or not self._is_complete(name):
-                left.append(oid)
-            else:
+        for oid, name, wanted, key in self._connection.execute(_TOLD).fetchall():
+            if name is None:
+                if wanted:
+                    self._fill(oid, key)
+            elif wanted and self._is_complete(name):
                 self._use(oid)
+            else:
+                left.append(oid)
         if left:
+            # The stream may still have to pass changes that tell only their keys.
             wait_for(end_of_wal(self._connection), self._passed, self._go_on)
             self._change(_FORGET, (left,))
+        self.remove_unnamed()
 
     def _fill(self, oid: int, key: list[int]) -> None:
         """A table that changes its shape meanwhile has its mirror made again."""
@@ -146,10 +140,13 @@ class Filling:
         except psycopg.errors.LockNotAvailable:
             return False
 
-    def _remove_unnamed(self) -> None:
+    def remove_unnamed(self) -> None:
         """Delete the files of mirrors that are none any more."""
+        files = list(self._directory.glob("*"))
+        if not files:
+            return
         named = {row[0] for row in self._connection.execute("SELECT old_rows FROM gavial.sources")}
-        for file in self._directory.glob("*"):
+        for file in files:
             if file.name.removesuffix("-wal").removesuffix("-shm") not in named:
                 file.unlink(missing_ok=True)
 

@@ -146,3 +146,4 @@ def test_its_owner_chooses(site: Site, tmp_path: Path) -> None:
         site.check("t")
         site.user.execute("SELECT gavial.dismiss()")
         assert one(site.user, IDENTITIES) == "d"
+        wait_until(lambda: not list(site.home.rglob("mirrors/*")), "a mirror stays that nobody needs")
