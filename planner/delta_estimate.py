@@ -146,7 +146,7 @@ class Estimator:
             run=lambda frame: frame.leaves[leaf],
             sample=self.frame.leaves[leaf],
             columns={
-                each.column: replace(spread, fresh=is_change and spread.grows)
+                each.column: replace(spread, fresh=is_change and spread.grows and not self.scratch)
                 for each in read.fields
                 for spread in (known.columns[each.column],)
             },
@@ -155,6 +155,7 @@ class Estimator:
             origin=frozenset({leaf}),
             arrived=frozenset({leaf}) if is_change else frozenset(),
             waiting=() if is_change else (leaf,),
+            before=read.moment is Moment.BEFORE,
         )
 
     def _holds(self, guard: Guard) -> bool:

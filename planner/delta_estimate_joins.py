@@ -8,20 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from dialect.scalar import Scalar
+from planner.delta_estimate_arrival import ALL, Shares, recent, shares
 from planner.delta_part import Frame, Kind, Ledger, Part, Run
-from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, Vector, different, gross, reached
+from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, different, gross, reached
 from planner.spread import (
     Moves,
     Spreads,
     both_grow,
     combinations,
-    growing_pairs,
     joined,
     limited,
     moves_of,
     share_of_pairs,
 )
-from planner.weighted import Moment
 
 
 def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
@@ -30,25 +29,23 @@ def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
     Where the condition looks at a value that moves, the old row's partners are others than the new one's.
     """
     share = share_of_pairs(condition, left.columns, right.columns)
-    grows = growing_pairs(condition, left.columns, right.columns)
     change, other = (right, left) if _is_side(right, left) else (left, right)
-    apart = both_grow(condition, left.columns, right.columns) and _is_before(other)
-    seen = other.seen_by(change)
+    shares_in, seen = shares(condition, change, other), other.seen_by(change)
     splits = change.kind is Kind.CHANGE and moves_of(condition, change.columns) > Moves.OFTEN
 
-    def combine(one: Flow, two: Flow) -> Flow:
-        flow: Flow = one * (seen(two) * share)
+    def combine(one: Flow, two: Flow, there: Shares) -> Flow:
+        new, old, values = there
+        flow: Flow = one * (seen(two) * share / values * old)
+        flow[INSERTS] = one[INSERTS] * (seen(two) * share / values * new)
         return _split(flow) if splits else flow
 
     def run(frame: Frame) -> Flow:
-        flow = combine(change.run(frame), other.run(frame))
-        if grows:
-            flow *= 0.0 if apart else 1.0 / frame.grown(grows)
+        flow = combine(change.run(frame), other.run(frame), shares_in(frame))
         frame.joined.append(gross(flow))
         return flow
 
     columns = joined(condition, limited(change.columns, change.rows), limited(other.columns, other.rows))
-    met = _meeting(change, other, run, combine(change.sample, other.sample), columns, ledger)
+    met = _meeting(change, other, run, combine(change.sample, other.sample, ALL), columns, ledger)
     return replace(
         met,
         origin=left.origin | right.origin,
@@ -61,37 +58,35 @@ def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
 def matched(left: Part, right: Part, condition: Scalar, negated: bool, ledger: Ledger) -> Part:
     """The left rows by the probability that one of so many right rows is a partner."""
     share = share_of_pairs(condition, left.columns, right.columns)
-    grows = growing_pairs(condition, left.columns, right.columns)
-    seen = right.seen_by(left)
+    shares_in, seen = shares(condition, left, right), right.seen_by(left)
     cuts = right.kind is Kind.CHANGE or bool(right.changes)
     met = bool(right.arrived) and right.arrived <= left.restricted
 
-    def combine(one: Flow, two: Flow, grown: Vector | float = 1.0) -> Flow:
-        found = reached(share, seen(two) / grown)
+    def combine(one: Flow, two: Flow, there: Shares) -> Flow:
+        new, old, values = there
+        found = reached(share, seen(two) / values)
+        of_new, of_old = found * new, found * old
         if met:  # the row has met what came: only if that was taken away it may be without a partner
-            found = 1.0 - (1.0 - found) * (two[MOVED] if right.kind is Kind.RENEWED else 0.0)
-        flow: Flow = one * ((1.0 - found) if negated else found)
+            gone = two[MOVED] if right.kind is Kind.RENEWED else 0.0
+            of_new, of_old = 1.0 - (1.0 - of_new) * gone, 1.0 - (1.0 - of_old) * gone
+        flow: Flow = one * ((1.0 - of_old) if negated else of_old)
+        flow[INSERTS] = one[INSERTS] * ((1.0 - of_new) if negated else of_new)
         if cuts and not negated:
             flow[BASIS] = one[BASIS]
         return flow
 
     def run(frame: Frame) -> Flow:
-        grown = frame.grown(grows) if grows else 1.0
-        flow = combine(left.run(frame), right.run(frame), grown)
+        flow = combine(left.run(frame), right.run(frame), shares_in(frame))
         frame.joined.append(gross(flow))
         return flow
 
-    sample = combine(left.sample, right.sample)
+    sample = combine(left.sample, right.sample, ALL)
     restricted = left.restricted | right.origin | right.arrived if cuts and not negated else left.restricted
     columns = limited(left.columns, float(gross(sample)[0]))
     part = _meeting(left, right, run, sample, columns, ledger)
-    if cuts and left.kind is Kind.CONTENT:
-        recent = (leaf[0] for leaf in left.origin if isinstance(leaf, tuple) and leaf[1] is Moment.AFTER)
-        only_recent = both_grow(condition, left.columns, right.columns)
-        part = replace(part, recent=tuple(sorted(recent)), only_recent=only_recent)
-        if only_recent:
-            fresh = {number: replace(each, fresh=each.grows) for number, each in columns.items()}
-            part = replace(part, columns=fresh)
+    if cuts and left.kind is Kind.CONTENT and left.recent is None:
+        met_columns = _as_met(columns, both_grow(condition, left.columns, right.columns), right.columns)
+        part = replace(part, recent=recent(condition, left, right), columns=met_columns)
     return replace(part, restricted=restricted, keys=None)
 
 
@@ -123,9 +118,13 @@ def _is_side(one: Part, other: Part) -> bool:
     return (one.kind is Kind.CHANGE, bool(one.changes)) > (other.kind is Kind.CHANGE, bool(other.changes))
 
 
-def _is_before(part: Part) -> bool:
-    """Whether it is what was there: of values that come with rows, new rows have others."""
-    return all(isinstance(leaf, tuple) and leaf[1] is Moment.BEFORE for leaf in part.origin)
+def _as_met(columns: Spreads, pair: tuple[int, int] | None, other: Spreads) -> Spreads:
+    """Values that are equal to those that came are as fresh as these."""
+    if pair is None:
+        return columns
+    ours, came = pair[0], other[pair[1]]
+    fresh = {number: replace(each, fresh=came.fresh and each.grows) for number, each in columns.items()}
+    return {**fresh, ours: replace(fresh[ours], source=came.source)} if came.fresh else columns
 
 
 def _split(flow: Flow) -> Flow:

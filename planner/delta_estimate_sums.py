@@ -11,7 +11,7 @@ from planner.delta_part import Frame, Kind, Ledger, Part, recorded
 from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, Vector, gross, net, paired
 from planner.logical import Field
 from planner.spread import NOWHERE, Moves, Spreads
-from planner.weighted import Moment, Weighted, fields
+from planner.weighted import Weighted, fields
 
 _OFTEN = 0.5
 _LEAST = 1e-9
@@ -49,6 +49,7 @@ def summed(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Fie
         keys=keys.pop() if len(keys) == 1 and kind is Kind.CONTENT else None,
         arrived=frozenset[object]().union(*(each.arrived for each in parts)),
         waiting=tuple(item for each in parts for item in each.waiting),
+        before=all(each.before for each in parts),
     )
 
 
@@ -135,18 +136,7 @@ def _adding(parts: Sequence[Part]) -> Callable[[list[Flow], Vector | float], Flo
 
 def _recent(parts: Sequence[Part], frame: Frame) -> Vector | float:
     """The share of what is retracted that has only just come."""
-    for each in parts:
-        if each.retracted and each.only_recent:
-            return 1.0
-        if each.retracted and each.recent:
-            return sum((_news(frame, buffer) for buffer in each.recent), 0.0 * frame.news)
-    return 0.0
-
-
-def _news(frame: Frame, buffer: int) -> Vector:
-    came = gross(frame.leaves[buffer, Moment.CHANGE])
-    share: Vector = np.minimum(came / np.maximum(frame.leaves[buffer, Moment.AFTER][INSERTS], 1.0), 1.0)
-    return share
+    return next((each.recent(frame) for each in parts if each.retracted and each.recent), 0.0)
 
 
 def _total(flows: Sequence[Flow]) -> Flow:

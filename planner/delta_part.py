@@ -66,9 +66,9 @@ class Part:
 
     `sample` are its rows once everything has come, `origin` where they are from, `arrived` the changes among
     that. Rows cut down to those that meet something of `restricted` stand for more. `keys`: each of their
-    values comes once. `retracted`: a content with its sign changed. `recent`: buffers whose content after it
-    is, with what has just come; `only_recent`: with nothing else. `waiting`: what is done once something
-    changed.
+    values comes once. `retracted`: a content with its sign changed. `before`: it is made of contents
+    before the firing alone. `recent`: the share of its rows that have only just come. `waiting`: what is done
+    once something changed.
     """
 
     run: Run
@@ -82,8 +82,8 @@ class Part:
     arrived: frozenset[object] = frozenset()
     waiting: tuple[Leaf | None, ...] = ()
     retracted: bool = False
-    recent: tuple[int, ...] = ()
-    only_recent: bool = False
+    before: bool = False
+    recent: Callable[[Frame], Vector | float] | None = None
 
     @property
     def rows(self) -> float:

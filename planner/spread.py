@@ -110,8 +110,9 @@ def limited(columns: Spreads, rows: float) -> Spreads:
 
 
 def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
-    """Of pairs: of columns that are equal both have the fewer values; what is looked up is seldom new."""
-    fresh = both_grow(condition, change, other)
+    """Of pairs: of equal columns both have the fewer values; what is looked up by new values is new."""
+    new = both_grow(condition, change, other)
+    fresh = new is not None and change[new[0]].fresh
     looked_up = {number: replace(each, fresh=fresh and each.grows) for number, each in other.items()}
     both = {**change, **looked_up}
     for each in conjuncts(condition):
@@ -139,11 +140,15 @@ def growing_pairs(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int
     return tuple(found)
 
 
-def both_grow(condition: Scalar, left: Spreads, right: Spreads) -> bool:
-    """Whether columns that are equal on both sides get new values as rows come: then at the same time."""
+def both_grow(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, int] | None:
+    """Columns of both sides that are equal and get new values as rows come: then at the same time."""
     both = {**left, **right}
-    equalities = (_equal(each, both) for each in conjuncts(condition))
-    return any(pair and all(both[number].grows for number in pair) for pair in equalities)
+    for each in conjuncts(condition):
+        pair = _equal(each, both)
+        ours, theirs = pair & left.keys(), pair & right.keys()
+        if len(ours) == len(theirs) == 1 and all(both[number].grows for number in pair):
+            return min(ours), min(theirs)
+    return None
 
 
 def combinations(keys: Iterable[int], columns: Spreads, rows: float) -> float:
