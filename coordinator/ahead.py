@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from catalog.paces import Period, paced_queries, periods
 from catalog.running import Running
 from coordinator.engine import Cancelled
 from coordinator.failing import failure_of
-from coordinator.pacing import due, rows_of
+from coordinator.pacing import Paced, due, rows_of
 from coordinator.query import StandingQuery
 from planner.paths import Path
 
@@ -58,26 +58,39 @@ class Ahead:
         return False
 
     def _work(self, connection: Connection, query: Running, period: Period, position: int) -> bool:
-        """What fails is tried again at the next mark: between answers there may be errors that none has."""
-        standing = self._standing(connection, query)
-        since, tried = self._tried.get(query.id, (None, {}))
-        paths = standing.paced(connection)
-        if since == query.position:
-            paths = tuple(replace(each, had=max(each.had, tried.get(each.path, 0))) for each in paths)
-        tables = {each.path: each.tables for each in paths}
-        rows = {path: rows_of(tables[path], period.came) for path in due(paths, period.came, period.expected)}
-        if not rows:
-            return False
+        """What fails is tried again at the next mark, without what was taken back.
+
+        Between answers there may be errors that none has.
+        """
+        rows: dict[Path, int] = {}
         try:
-            return standing.work_ahead(connection, query, position, rows, self._wanted(connection, query))
+            standing = self._standing(connection, query)
+            paths = self._since_tried(query, standing.paced(connection))
+            tables = {each.path: each.tables for each in paths}
+            rows |= {
+                path: rows_of(tables[path], period.came) for path in due(paths, period.came, period.expected)
+            }
+            if not rows:
+                return False
+            failed, wanted = bool(self._had(query)), self._wanted(connection, query)
+            return standing.work_ahead(connection, query, position, rows, failed, wanted)
         except Cancelled:
             return False
         except (Error, psycopg.Error) as error:
             if isinstance(error, Fenced) or connection.closed:
                 raise
             log.info("standing query %s, worked ahead: %s", query, failure_of(error))
-            self._tried[query.id] = query.position, {**tried, **rows} if since == query.position else rows
-            return True
+            self._tried[query.id] = query.position, {**self._had(query), **rows}
+            return False
+
+    def _since_tried(self, query: Running, paths: Iterable[Paced]) -> tuple[Paced, ...]:
+        had = self._had(query)
+        return tuple(replace(each, had=max(each.had, had.get(each.path, 0))) for each in paths)
+
+    def _had(self, query: Running) -> Mapping[Path, int]:
+        """How many rows of this period there were when paths were tried in vain."""
+        since, rows = self._tried.get(query.id, (None, {}))
+        return rows if since == query.position else {}
 
 
 def _is_able(query: Running, position: int) -> bool:

@@ -157,11 +157,12 @@ class StandingQuery:
         query: Running,
         position: int,
         due: Mapping[Path, int],
+        consolidate: bool,
         wanted: Callable[[], bool],
     ) -> bool:
         """Fire what is due between triggers, and commit it; each path with the rows of the period so far.
 
-        False if the query is not what it was.
+        `consolidate`: nothing is looked at that was taken back. False if the query is not what it was.
         """
         numbers = {path: number for number, path in enumerate(paths(self.work.plan))}
         shelf = self._shelf(connection, self.work.schemas)
@@ -169,7 +170,8 @@ class StandingQuery:
         warehouse = self.place.warehouse
 
         def work(session: SparkSession) -> Fired:
-            return Round(session, self.work, self.offsets, shelf, warehouse, number).fire(position, due)
+            round_ = Round(session, self.work, self.offsets, shelf, warehouse, number, consolidate)
+            return round_.fire(position, due)
 
         fired = self.engine.run(work, wanted)
         failpoint("ahead: fired")

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, check, differences, wait_until_answered
+from tests.answering import ANSWER_SECONDS, check, differences, status_of, wait_until_answered
 from tests.capturing import one, rows_of
 from tests.servers import Server, gavial, wait_until
 from tests.standing import drop_database, session
@@ -60,13 +60,14 @@ def change(connection: psycopg.Connection, number: int) -> None:
         connection.execute("DELETE FROM lines WHERE o %% 30 = %(number)s", key)
 
 
-def early(connection: psycopg.Connection) -> int:
-    """How many firings after the last answer are committed."""
+def early(connection: psycopg.Connection, name: str = "q") -> int:
+    """How many firings of a query after its last answer are committed."""
     return int(
         one(
             connection,
-            "SELECT count(*) FROM gavial.executions e, gavial.queries q "
-            "WHERE e.finished IS NOT NULL AND e.position > q.position",
+            "SELECT count(*) FROM gavial.executions e, gavial.queries q WHERE q.result = %s::regclass "
+            "AND e.query_ids = ARRAY[q.id] AND e.finished IS NOT NULL AND e.position > q.position",
+            name,
         )
     )
 
@@ -79,6 +80,30 @@ def wait_until_early(connection: psycopg.Connection, count: int) -> None:
 def of_query(connection: psycopg.Connection, relation: str, columns: str) -> list[tuple[Any, ...]]:
     """What the catalog says of the only query."""
     return connection.execute(f"SELECT {columns} FROM gavial.{relation} ORDER BY 1".encode()).fetchall()
+
+
+def errors_between_answers_are_none(connection: psycopg.Connection) -> None:
+    """A row that is gone before the answer is owed divides by zero."""
+    connection.execute("CREATE TABLE z (a int PRIMARY KEY, b int)")
+    connection.execute(
+        "CREATE STANDING QUERY r WITH (EXPECT = 'z 8') AS SELECT a, 10 / b AS n FROM z WITH NO DATA"
+    )
+    wait_until_answered(connection, ["r"])
+    paced = """
+        UPDATE gavial.paths SET pace = 4
+        WHERE query_id = (SELECT id FROM gavial.queries WHERE result = 'r'::regclass)
+    """
+    wait_until(lambda: connection.execute(paced).rowcount > 0, "no paces are chosen", ANSWER_SECONDS)
+    failed = "SELECT count(*) FROM gavial.executions e WHERE finished IS NULL"
+    before = one(connection, failed)
+    connection.execute("INSERT INTO z VALUES (1, 1), (2, 0)")
+    wait_until(lambda: one(connection, failed) > before, "nothing is tried", ANSWER_SECONDS)
+    connection.execute("UPDATE z SET b = 5 WHERE b = 0")
+    wait_until(lambda: early(connection, "r") > 0, "it is not tried again", ANSWER_SECONDS)
+    assert status_of(connection, "r")[0] == "active"
+    check(connection, "r")
+    assert rows_of(connection, "TABLE r") == {(1, 10): 1, (2, 2): 1}
+    connection.execute("DROP STANDING QUERY r")
 
 
 def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: str, data: Path) -> None:
@@ -113,6 +138,7 @@ def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: 
         assert total > measured * batch
         assert one(user, "SELECT predicted_work > 0 FROM gavial.executions ORDER BY id DESC LIMIT 1")
         assert one(user, "SELECT measured_final_work = %s FROM gavial.standing_queries", measured)
+        errors_between_answers_are_none(user)
         change(user, 4)
         shown = [line for (line,) in user.execute("EXPLAIN (ANALYZE) STANDING QUERY q")]
         assert not differences(user, "q")
