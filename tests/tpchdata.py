@@ -33,6 +33,7 @@ _NULLABLE: Final = (
 # Where a query gives nothing, or one row that never changes, in so small a database.
 _EASIER: Final = {
     "q02": (("p_size = 15", "p_size < 15"),),
+    "q08": (("p_type = 'ECONOMY ANODIZED STEEL'", "p_type like '%STEEL'"),),
     "q11": (("* 0.0001", "* 0.001"),),
     "q17": (("p_brand = 'Brand#23'", "p_brand < 'Brand#4'"), ("p_container = 'MED BOX'", "true")),
     "q18": (("> 300", "> 200"),),
@@ -55,6 +56,8 @@ def load(connection: psycopg.Connection, home: Path, scale: float) -> None:
     for column in _NULLABLE:
         table, name = column.split(".")
         connection.execute(f"ALTER TABLE {table} ALTER {name} DROP NOT NULL".encode())
+    # Without it PostgreSQL's own answers to q17 and q20 take minutes.
+    connection.execute("CREATE INDEX ON lineitem (l_partkey, l_suppkey)")
     connection.execute("ANALYZE")
 
 
