@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests import servers
 from tests.answering import check, ended
-from tests.bank import QUERIES
+from tests.bank import QUERIES, transfer
 from tests.capturing import coordinator, one
 from tests.killing import POINTS, VICTIMS, Site
 from tests.servers import gavial, wait_until
@@ -33,6 +34,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.mark.parametrize(("point", "victim"), RUNS)
 def test_killed(site: Site, point: str, victim: str) -> None:
     site.survive(point, victim)
+
+
+def test_a_second_one_waits(site: Site) -> None:
+    """As long as the first lives, which does not notice."""
+    other = site.home / "second.log"
+    with coordinator(site.dsn, site.home / "warehouse", other), session(site.dsn) as user:
+        wait_until(lambda: "It still holds its lock" in other.read_text(), "the second is not refused")
+        transfer(user, random.Random(2))
+        check(user, *QUERIES)
 
 
 def test_who_was_replaced_publishes_nothing(site: Site) -> None:
