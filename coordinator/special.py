@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from coordinator.shelf import Shelf
 from coordinator.work import Work
@@ -14,6 +15,9 @@ from planner.pruning import Limits, limits
 from planner.specialise import Facts, is_empty, specialise
 from planner.weighted import Guard, Moment, Subplan
 from sources.warehouse import WEIGHT
+
+SMALL_CHANGE: Final = 500_000
+"""Of so many rows or fewer, every task may have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,9 @@ class Specials:
         special = specialise(subplan, facts(ranges, shelf))
         if special not in self.made:
             empty = is_empty(special.steps[-1].outcome)
-            statement = None if empty else compile_subplan(special, self.work.schemas, self.work.environment)
+            small = sum(shelf.count(each, ranges[each]) for each in subplan.reads) <= SMALL_CHANGE
+            schemas, environment = self.work.schemas, self.work.environment
+            statement = None if empty else compile_subplan(special, schemas, environment, small)
             self.made[special] = Special(statement, {} if empty else limits(special), passed(special))
         return self.made[special]
 

@@ -73,9 +73,12 @@ def as_changes(table: pa.Table) -> Changes:
 class OnSpark:
     """A delta plan fired on Spark and by definition, side by side."""
 
-    def __init__(self, session: SparkSession, plan: DeltaPlan) -> None:
+    def __init__(self, session: SparkSession, plan: DeltaPlan, small_change: bool = False) -> None:
         self.session, self.replay, self.schemas = session, Replay(plan), schemas_of(plan)
-        self.statements = {each.writes: compile_subplan(each, self.schemas) for each in plan.subplans}
+        self.statements = {
+            each.writes: compile_subplan(each, self.schemas, small_change=small_change)
+            for each in plan.subplans
+        }
 
     def fire_all(self) -> None:
         for subplan in self.replay.plan.subplans:
@@ -93,14 +96,15 @@ class OnSpark:
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(query=queries(), changes=commits(2), methods=st.sampled_from(METHODS))
+@given(query=queries(), changes=commits(2), methods=st.sampled_from(METHODS), small_change=st.booleans())
 def test_firings_write_what_the_definition_writes(
     session: SparkSession,
     query: LogicalQuery,
     changes: list[dict[TableName, Changes]],
     methods: tuple[Method, ...],
+    small_change: bool,
 ) -> None:
-    running = OnSpark(session, derive(query, methods))
+    running = OnSpark(session, derive(query, methods), small_change)
     running.fire_all()
     for commit in changes:
         running.replay.commit(commit)

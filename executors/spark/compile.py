@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from catalog.storage import Decimal, Storage
@@ -12,6 +12,7 @@ from dialect.spark import DEFAULT, Environment
 from dialect.spark_rendered import common_storage, converted, unsupported
 from executors.spark.compile_nodes import Compiler
 from executors.spark.relation import WEIGHT, Schema, selection
+from planner.driven import is_driven
 from planner.logical import Field
 from planner.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer
 
@@ -34,17 +35,31 @@ def schemas_of(plan: DeltaPlan, environment: Environment = DEFAULT) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A subplan's SQL and the views that it reads, by `view_of`."""
+    """A subplan's SQL and the views that it reads, by `view_of`.
+
+    `cautious` is the same without what needs memory in proportion to what changed, where it differs.
+    """
 
     sql: str
     reads: tuple[tuple[int, Moment], ...]
+    cautious: str | None = None
 
 
 def compile_subplan(
-    subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment = DEFAULT
+    subplan: Subplan,
+    schemas: Mapping[int, Schema],
+    environment: Environment = DEFAULT,
+    small_change: bool = False,
 ) -> Statement:
     """The statement whose rows are the change of the buffer that is written, stored by its schema."""
-    compiler = _compiled(subplan, schemas, environment)
+    statement = _statement(subplan, schemas, _compiled(subplan, schemas, environment))
+    if not small_change:
+        return statement
+    hinted = _statement(subplan, schemas, _compiled(subplan, schemas, environment, {}))
+    return replace(hinted, cautious=statement.sql) if hinted != statement else statement
+
+
+def _statement(subplan: Subplan, schemas: Mapping[int, Schema], compiler: Compiler) -> Statement:
     steps = compiler.steps
     last = subplan.steps[-1].number
     names = ", ".join(f"step_{number} AS ({relation.sql})" for number, relation in steps.items())
@@ -59,10 +74,17 @@ def compile_subplan(
     return Statement(f"WITH {names} {written}", reads)
 
 
-def _compiled(subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment) -> Compiler:
-    compiler = Compiler(schemas, environment, {}, set())
+def _compiled(
+    subplan: Subplan,
+    schemas: Mapping[int, Schema],
+    environment: Environment,
+    driven: dict[int, bool] | None = None,
+) -> Compiler:
+    compiler = Compiler(schemas, environment, {}, set(), driven)
     for step in subplan.steps:
         compiler.steps[step.number] = compiler.compile(step.outcome)
+        if driven is not None:
+            driven[step.number] = is_driven(step.outcome, driven)
     return compiler
 
 

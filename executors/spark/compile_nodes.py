@@ -13,6 +13,7 @@ from dialect.spark_comparisons import comparable, compared
 from dialect.spark_rendered import Rendered, common_storage, converted, spark_type
 from executors.spark.compile_groups import grouped, tallied
 from executors.spark.relation import WEIGHT, Relation, Schema, listed, name_of, selection
+from planner.driven import is_driven
 from planner.logical import Field, Order
 from planner.weighted import (
     Among,
@@ -45,12 +46,16 @@ def view_of(buffer: int, moment: Moment) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Compiles the outcomes of one subplan; `steps` and `reads` grow with them."""
+    """Compiles the outcomes of one subplan; `steps` and `reads` grow with them.
+
+    `driven` says of each step whether it is about as large as what changed; None where that is not small.
+    """
 
     schemas: Mapping[int, Schema]
     environment: Environment
     steps: dict[int, Relation]
     reads: set[tuple[int, Moment]]
+    driven: dict[int, bool] | None = None
 
     def compile(self, outcome: Weighted) -> Relation:
         """The outcome as a SELECT."""
@@ -131,14 +136,21 @@ class Compiler:
         columns = left.columns("l") | right.columns("r")
         condition = self._render(outcome.condition, columns).sql
         source = f"FROM ({left.sql}) AS l INNER JOIN ({right.sql}) AS r ON {condition}"
-        return selection(columns, f"l.{WEIGHT} * r.{WEIGHT}", source)
+        hint = self._hint(outcome.left, outcome.right, "l") or self._hint(outcome.right, outcome.left, "r")
+        return selection(columns, f"l.{WEIGHT} * r.{WEIGHT}", source, hint)
+
+    def _hint(self, small: Weighted, large: Weighted, alias: str) -> str:
+        """Spark takes what a join gives for as large as both sides multiplied, and would sort the state."""
+        if self.driven is None or not is_driven(small, self.driven) or is_driven(large, self.driven):
+            return ""
+        return f"/*+ BROADCAST({alias}) */ "
 
     def _kept(self, left: Weighted, right: Weighted, condition: Scalar, kind: str) -> Relation:
         kept, other = self.compile(left), self.compile(right)
         columns = kept.columns("l")
         on = self._render(condition, columns | other.columns("r")).sql
         source = f"FROM ({kept.sql}) AS l {kind} JOIN ({other.sql}) AS r ON {on}"
-        return selection(columns, f"l.{WEIGHT}", source)
+        return selection(columns, f"l.{WEIGHT}", source, self._hint(right, left, "r"))
 
     def _among(self, outcome: Among) -> Relation:
         kept, other = self.compile(outcome.input), self.compile(outcome.of)
@@ -146,7 +158,7 @@ class Compiler:
         equal = [compared("<=>", columns[each.column], others[each.column]) for each in outcome.keys]
         on = " AND ".join(equal) if equal else "TRUE"
         source = f"FROM ({kept.sql}) AS l LEFT SEMI JOIN ({other.sql}) AS r ON {on}"
-        return selection(columns, f"l.{WEIGHT}", source)
+        return selection(columns, f"l.{WEIGHT}", source, self._hint(outcome.of, outcome.input, "r"))
 
     def _sum(self, outcome: Sum) -> Relation:
         inputs = [self.compile(each) for each in outcome.inputs]

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import LongType, StructField, StructType
 
+from catalog.errors import OutOfMemory
 from executors.spark.compile import Statement
 from executors.spark.compile_nodes import view_of
 from executors.spark.failures import FAILURES, as_error
@@ -108,7 +109,16 @@ def fire(session: SparkSession, firing: Firing, buffers: Buffers, schemas: Mappi
         if firing.consolidate:
             frame = _consolidated(frame)
         frame.createOrReplaceTempView(view_of(buffer, moment))
-    return Outcome(collect(session, firing.statement.sql).cast(schema), rows_in, 1)
+    return Outcome(_collected(session, firing.statement).cast(schema), rows_in, 1)
+
+
+def _collected(session: SparkSession, statement: Statement) -> pa.Table:
+    try:
+        return collect(session, statement.sql)
+    except OutOfMemory:
+        if statement.cautious is None:
+            raise
+        return collect(session, statement.cautious)
 
 
 def collect(session: SparkSession, sql: str) -> pa.Table:

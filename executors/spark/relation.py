@@ -42,8 +42,8 @@ def listed(columns: Iterable[int], alias: str = "") -> str:
     return "".join(f"{qualifier}{name_of(column)}, " for column in columns)
 
 
-def selection(columns: Mapping[int, Rendered], weight: str, rest: str) -> Relation:
+def selection(columns: Mapping[int, Rendered], weight: str, rest: str, hint: str = "") -> Relation:
     """A SELECT of these expressions, each under its number, with this weight; `rest` begins with FROM."""
     written = "".join(f"{each.sql} AS {name_of(column)}, " for column, each in columns.items())
     schema = {column: each.storage for column, each in columns.items()}
-    return Relation(f"SELECT {written}{weight} AS {WEIGHT} {rest}", schema)
+    return Relation(f"SELECT {hint}{written}{weight} AS {WEIGHT} {rest}", schema)
