@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from benchmarks import firing_questions as questions
+from benchmarks import firing_service as service
 from benchmarks.chart import Panel, draw
 from benchmarks.firing_questions import Bench
 from benchmarks.measure import Reading, Target, judge
@@ -23,6 +24,8 @@ FIGURES = (
     questions.JOBS,
     questions.SHARE,
     questions.FASTER,
+    service.SHARE,
+    service.FIRST,
 )
 NEWEST = 0.01
 LARGE_SCALE = 10
@@ -38,12 +41,15 @@ def targets(scale: float) -> tuple[Target, ...]:
         Target(questions.NOTHING, questions.JOBS, FIRING, None, "at most", 0.0),
         Target(questions.ALL, questions.FASTER, FIRING, None, "at least", 18.0),
         Target(questions.ALL, questions.SHARE, FIRING, None, "at most", 0.15),
+        Target(service.IDLE, service.SHARE, FIRING, None, "at most", 1.0),
+        Target(service.DEMONSTRATION, service.FIRST, FIRING, None, "at most", 60.0),
     )
 
 
 @click.command()
 @click.option("--turns", default=5, show_default=True, help="How often everything is measured.")
 @click.option("--scale", default=1.0, show_default=True, help="Scale factor of TPC-H.")
+@click.option("--postgres", "major", default=15, show_default=True, help="Major version of the server.")
 @click.option("--query", "only", multiple=True, help="Of TPC-H only this one, as q03; may be repeated.")
 @click.option(
     "--out",
@@ -52,12 +58,16 @@ def targets(scale: float) -> tuple[Target, ...]:
     type=click.Path(path_type=Path, file_okay=False),
     help="Directory for firing.json and firing.png.",
 )
-def main(turns: int, scale: float, only: tuple[str, ...], out: Path) -> None:
-    """Measure firings: nothing new, few rows to a large state, TPC-H with its newest orders last."""
+def main(turns: int, scale: float, major: int, only: tuple[str, ...], out: Path) -> None:
+    """Measure firings: nothing new, few rows to a large state, TPC-H with its newest orders last; idling."""
     top = header({"Python": platform.python_version(), "scale": str(scale), "turns": turns})
     click.echo(top.line())
     with tempfile.TemporaryDirectory(prefix="gavial-firing-") as name:
-        readings = measure(Path(name), scale, turns, only)
+        readings = [
+            *measure(Path(name), scale, turns, only),
+            *service.service(turns, major),
+            *service.demonstration(turns),
+        ]
     verdicts = [judge(target, readings) for target in targets(scale)]
     click.echo(table(readings, FIGURES, questions.TEXT))
     click.echo("\n".join(map(verdict_line, verdicts)))
