@@ -11,14 +11,17 @@ from planner.pace_search import Raise, Search
 _LESS: Final = 1.0 - 1e-9
 """Of so much more than the last digits is work less."""
 
-_TRIES: Final = 120
+_TRIES: Final = 100
 """Settings that are looked at to do with other raises."""
 
 
 def trimmed(search: Search, chosen: Raise, limit: float) -> Raise:
     """The settings lowered, then exchanged: one raised again, so that others can be lowered further."""
     trimming = _Trimming(search, limit)
+    uniform = trimming.uniform(chosen)
     chosen = trimming.lowered(chosen)
+    if uniform is not None and trimming.is_better(uniform, chosen):
+        chosen = uniform
     trimming.tries = 0
     while trimming.tries < _TRIES:
         better = next((each for each in trimming.exchanged(chosen) if each is not None), None)
@@ -43,6 +46,11 @@ class _Trimming:
             chosen = self._lowest(chosen, [knob])
         return chosen
 
+    def uniform(self, chosen: Raise) -> Raise | None:
+        """All knobs at the greatest pace that any of them has, lowered from there."""
+        found = self._set(chosen, range(len(chosen.settings)), max(chosen.settings, default=1))
+        return None if found is None or found.outcome.final > self.limit else self.lowered(found)
+
     def exchanged(self, chosen: Raise) -> Iterator[Raise | None]:
         """For each knob what raising it leads to, where that is better."""
         for knob, setting in enumerate(chosen.settings):
@@ -51,7 +59,7 @@ class _Trimming:
                     continue
                 raised = self._set(chosen, [knob], pace)
                 better = raised and self.lowered(raised, kept=knob)
-                if better and self._is_better(better, chosen):
+                if better and self.is_better(better, chosen):
                     yield better
 
     def _lowest(self, chosen: Raise, knobs: Sequence[int]) -> Raise:
@@ -65,7 +73,7 @@ class _Trimming:
                 low = middle + 1
                 continue
             high = middle
-            if self._is_better(found, best):
+            if self.is_better(found, best):
                 best = found
         return best
 
@@ -74,5 +82,6 @@ class _Trimming:
         settings = tuple(pace if knob in knobs else each for knob, each in enumerate(chosen.settings))
         return self.search.set(chosen, settings)
 
-    def _is_better(self, found: Raise, chosen: Raise) -> bool:
+    def is_better(self, found: Raise, chosen: Raise) -> bool:
+        """Whether it meets the goal with less work in all."""
         return found.outcome.final <= self.limit and found.outcome.total < chosen.outcome.total * _LESS
