@@ -127,17 +127,20 @@ def test_its_owner_chooses(site: Site, tmp_path: Path) -> None:
         ("SELECT gavial.set_old_row('pg_class', 'full')", "table pg_class is not captured"),
     ):
         assert said in str(refused(site.user, statement).message)
-    role = f"stranger_{next(NUMBERS)}"
+    role = f"owner_{next(NUMBERS)}"
     site.user.execute(f"CREATE ROLE {role}; SET ROLE {role}".encode())
     assert (
         refused(site.user, "SELECT gavial.set_old_row('t', 'key')").message
         == "must be owner of table public.t"
     )
-    site.user.execute(f"RESET ROLE; DROP ROLE {role}".encode())
+    site.user.execute(f"RESET ROLE; ALTER TABLE t OWNER TO {role}".encode())
     with coordinator(site.dsn, site.home, tmp_path / "log"):
+        site.user.execute(f"SET ROLE {role}".encode())
         want_key(site)
+        site.user.execute("RESET ROLE")
         wait_until_by(site, "key")
-        site.user.execute("SELECT gavial.set_old_row('t', 'full')")
+        site.user.execute(f"SET ROLE {role}; SELECT gavial.set_old_row('t', 'full'); RESET ROLE".encode())
+        site.user.execute(f"REASSIGN OWNED BY {role} TO postgres; DROP ROLE {role}".encode())
         assert (one(site.user, BY, "t"), one(site.user, IDENTITIES)) == ("full", "f")
         site.user.execute("UPDATE t SET b = 'told'")
         want_key(site)
