@@ -151,11 +151,11 @@ class Player:
     def _query(self, name: str, text: str) -> Query | None:
         view = f"{SCHEMA}.{name.split()[-1]}"
         try:
-            self._execute(f"CREATE VIEW {view} AS {text}", f"CREATE TABLE {view}_answer AS TABLE {view}")
+            self._execute(f"CREATE VIEW {view} AS {text}")
         except psycopg.DatabaseError:
             self.counts["invalid"] += 1
             return None
-        self._execute(f"TRUNCATE {view}_answer")
+        self._execute(f"CREATE TABLE {view}_answer AS TABLE {view} WITH NO DATA")
         relation = oid_of(self.connection, f"{view}_answer")
         try:
             bound = bind_view(self.connection, oid_of(self.connection, view), self.signatures)
