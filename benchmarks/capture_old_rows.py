@@ -54,7 +54,7 @@ BY: Final = "SELECT count(*) FROM gavial.sources WHERE old_row_by = %s AND relat
 
 def old_rows(laboratory: Laboratory, turns: int, seconds: int) -> tuple[Reading, ...]:
     """Both ways, for rows of two widths and for pgbench."""
-    readings = []
+    readings: list[Reading] = []
     for number, (size, width) in enumerate(BYTES.items()):
         table = f"updated{number}"
         laboratory.connection.execute(DEFINITION.format(name=table, width=width, rows=ROWS).encode())
