@@ -152,15 +152,20 @@ def _go_on(site: Site, soak: Soak, choice: random.Random, minutes: float) -> Non
                 with session(site.dsn) as user:
                     refresh(user, *QUERIES)
             case "compare":
-                with soak.quiet(), session(site.dsn) as user:
-                    check(user, *QUERIES)
+                _compare(site, soak)
             case victim:
                 site.kill(victim)
         soak.counts[action] += 1
         sys.stdout.write(f"{action}: {dict(soak.counts)}\n")
         sys.stdout.flush()
+    _compare(site, soak)
     for failure in soak.failures:
         sys.stdout.write(f"FAILED: {failure!r}\n")
+
+
+def _compare(site: Site, soak: Soak) -> None:
+    with soak.quiet(), session(site.dsn) as user:
+        check(user, *QUERIES)
 
 
 if __name__ == "__main__":
