@@ -102,6 +102,6 @@ def _keys(moment: datetime, zone: ZoneInfo) -> tuple[tuple[int, ...], ...]:
 def _hours(start: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
     """The hours of UTC by their beginnings, and how many seconds of each lie between."""
     moment = start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    while moment < end:
+    while start < end and moment < end:
         yield moment, (min(end, moment + _HOUR) - max(start, moment)).total_seconds()
         moment += _HOUR

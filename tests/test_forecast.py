@@ -83,3 +83,8 @@ def test_a_clock_that_was_set_back() -> None:
     """The last trigger fired in what is the future now."""
     seen = History({ORDERS: busy_days(14)}, MONDAY, MONDAY - DAY, (MONDAY + DAY, MONDAY + 2 * DAY))
     assert forecast("at 20:00", seen, BERLIN) == {ORDERS: 0}
+
+
+def test_a_history_that_begins_now_tells_nothing() -> None:
+    now = MONDAY + timedelta(minutes=7)
+    assert forecast("at 08:00", History({ORDERS: {}}, now, now, (now,)), BERLIN) == {ORDERS: 0.0}
