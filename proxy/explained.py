@@ -13,6 +13,7 @@ from dialect.bound_text import BoundText
 from planner.delta_text import delta_text
 from planner.plan import Planned
 from planner.schedule import Schedule
+from planner.schedule_dot import schedule_dot
 from planner.schedule_text import curve_text, curve_values, figure, schedule_text, schedule_values
 from planner.text import text
 from proxy.outlook import Outlook
@@ -49,6 +50,8 @@ class Explained:
             return self._warned()
         if explain.format == "JSON":
             return Verdict(json.dumps(self._values(explain)))
+        if explain.format == "DOT":
+            return Verdict(schedule_dot(self.planned.delta, self.schedule))
         blocks = self._phases() if "VERBOSE" in explain.options else []
         blocks += self._scheduled(explain) if self.outlook else []
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)

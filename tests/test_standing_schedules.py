@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import psycopg
@@ -55,6 +56,15 @@ def test_the_same_as_json(connection: psycopg.Connection) -> None:
     finals = [each["final_work"] for each in found["schedule"]["curve"]]
     assert finals == sorted(finals, reverse=True)
     assert found["options"]["FINAL_WORK"] == "0.3"
+
+
+def test_the_same_as_a_graph(connection: psycopg.Connection) -> None:
+    shown = lines(connection, f"EXPLAIN (FORMAT DOT) CREATE STANDING QUERY q WITH ({EXPECTED}) AS {QUERY}")
+    assert (shown[0], shown[-1]) == ("digraph {", "}")
+    assert '  0 [label = "public.sales", shape = box];' in shown
+    assert any(re.fullmatch(r"  0 -> 1 \[label = \d+\];", line) for line in shown)
+    unpaced = lines(connection, f"EXPLAIN (FORMAT DOT) CREATE STANDING QUERY q AS {QUERY}")
+    assert "  0 -> 1;" in unpaced and "  1 -> 2;" in unpaced
 
 
 def test_without_a_goal_or_any_knowledge_of_what_comes(connection: psycopg.Connection) -> None:

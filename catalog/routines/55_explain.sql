@@ -24,7 +24,7 @@ BEGIN
     SELECT coalesce(jsonb_agg(i.relation::regclass::text ORDER BY i.relation::regclass::text), '[]')
     INTO reads FROM (SELECT DISTINCT relation FROM gavial.inputs(view)) i;
     IF format = 'DOT' THEN
-        PERFORM gavial.refuse('0A000', 'FORMAT DOT has no plan to draw yet', NULL, 'Use FORMAT TEXT or JSON.');
+        RETURN;
     END IF;
     IF format = 'JSON' THEN
         RETURN NEXT jsonb_pretty(jsonb_build_object('standing_query', named, 'columns', columns, 'reads', reads,
@@ -138,12 +138,13 @@ AS $body$
 BEGIN
     IF coalesce(current_setting('gavial.nonce', true), '') = '' OR NOT (
         gavial.is_scheduled(created -> 'options', request -> 'options')
-        OR request ->> 'format' = 'TEXT' AND request -> 'options' ? 'VERBOSE') THEN
+        OR request ->> 'format' = 'TEXT' AND request -> 'options' ? 'VERBOSE'
+        OR request ->> 'format' = 'DOT') THEN
         RETURN;
     END IF;
     PERFORM gavial.await_verdict(view, created || jsonb_build_object('explain',
         jsonb_build_object('format', request -> 'format', 'options', request -> 'options')));
-    IF request ->> 'format' = 'TEXT' THEN
+    IF request ->> 'format' <> 'JSON' THEN
         -- In the place of this line the proxy puts its own.
         RETURN NEXT current_setting('gavial.nonce');
     END IF;

@@ -1,0 +1,37 @@
+"""A delta plan as a graph for Graphviz: its parts, what each reads, and how often where that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.paths import Path, paths
+from planner.schedule import Schedule
+from planner.schedule_text import figure, named
+from planner.weighted import DeltaPlan, TableBuffer
+
+
+def schedule_dot(plan: DeltaPlan, schedule: Schedule | None) -> str:
+    """A node for each buffer, boxes for tables; an edge for each path, with its pace."""
+    return "\n".join(["digraph {", "  rankdir = BT;", *_nodes(plan, schedule), *_edges(plan, schedule), "}"])
+
+
+def _nodes(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
+    works = {each.writes: each.firings for each in schedule.subplans} if schedule else {}
+    for buffer in plan.buffers:
+        lines = [named(plan, buffer.number)]
+        if firings := works.get(buffer.number):
+            lines.append(f"{figure(sum(firings))} s in all, {figure(firings[-1])} s at the trigger")
+        shape = ", shape = box" if isinstance(buffer, TableBuffer) else ""
+        yield f"  {buffer.number} [label = {_quoted(lines)}{shape}];"
+
+
+def _edges(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
+    paces: dict[Path, int] = {each.path: each.pace for each in schedule.paths} if schedule else {}
+    for path in paths(plan):
+        label = f" [label = {paces[path]}]" if path in paces else ""
+        yield f"  {path.reads} -> {path.writes}{label};"
+
+
+def _quoted(lines: list[str]) -> str:
+    escaped = (each.replace("\\", "\\\\").replace('"', '\\"') for each in lines)
+    return '"' + "\\n".join(escaped) + '"'
