@@ -20,6 +20,13 @@ _LOCK: Final = 0x67617669616D
 _CHANGE: Final = 0x67617669616E
 """Advisory lock under which the epoch changes; shared by the transactions that rely on it."""
 
+_END_PREDECESSORS: Final = """
+    SELECT pg_terminate_backend(l.pid)
+    FROM pg_locks l JOIN pg_database d ON d.oid = l.database JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE d.datname = current_database() AND a.usename = current_user AND l.pid <> pg_backend_pid()
+      AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::int8 << 32 | l.objid::int8 = %s
+"""
+
 _FENCED: Final = "another coordinator has taken this database over"
 
 _CAPTURE: Final = """
@@ -46,11 +53,15 @@ _CAPTURE: Final = """
 
 
 def take_over(connection: Connection) -> int:
-    """Become the one coordinator of this database, as long as this session lives; the new epoch."""
+    """Become the one coordinator of this database, as long as this session lives; the new epoch.
+
+    What a predecessor has under way, who has lost its own session, is not committed: it may be asleep.
+    """
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone()
     if row is None or not row[0]:
         raise Fenced(_FENCED, detail="It still holds its lock.")
     with connection.transaction():
+        connection.execute(_END_PREDECESSORS, (_CHANGE,))
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CHANGE,))
         moved = connection.execute("UPDATE gavial.capture SET epoch = epoch + 1 RETURNING epoch").fetchone()
         assert moved is not None
