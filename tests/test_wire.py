@@ -91,7 +91,7 @@ def test_proxied_in_two_segments(path: Path, proxied: dict[str, Address]) -> Non
 
 @pytest.fixture(scope="session")
 def encrypted(postgres18: Server) -> Iterator[Address]:
-    with gavial("--tls-self-signed", upstream=postgres18) as running:
+    with gavial("--proxy-only", "--tls-self-signed", upstream=postgres18) as running:
         yield replace(Address.of(running.dsn()), tls=True)
 
 
