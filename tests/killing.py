@@ -114,9 +114,9 @@ class Site:
                     os.kill(process, signal.SIGKILL)
             case "backend":
                 with session(self.dsn) as user:
-                    backend = one(user, _BACKEND)
-                if backend is not None:
-                    os.kill(backend, signal.SIGKILL)
+                    if (backend := one(user, _BACKEND)) is not None:
+                        os.kill(backend, signal.SIGKILL)
+                        wait_until(lambda: not _answers(user), "the server does not notice")
             case "server":
                 self.server.kill()
                 self.server.start()
@@ -141,6 +141,14 @@ class Site:
     def _files(self) -> set[str]:
         found = (self.home / "warehouse").glob("*/*-*/*.parquet*")
         return {"/".join(file.parts[-2:]) for file in found}
+
+
+def _answers(user: psycopg.Connection) -> bool:
+    try:
+        user.execute("SELECT")
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _captured_from(user: psycopg.Connection) -> list[tuple[object, ...]]:
