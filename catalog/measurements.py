@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 
 _MEASURED: Final = """
-    SELECT features, seconds, elapsed FROM gavial.measurements
+    SELECT features, seconds, elapsed FROM gavial.measurements WHERE (features ->> 'jobs')::float8 > 0
     ORDER BY execution DESC, subplan LIMIT %s
 """
 _WRITTEN: Final = """
@@ -28,7 +28,7 @@ _MOST: Final = 400
 
 
 def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float]]:
-    """Of the latest firings of subplans: features, work, seconds that passed."""
+    """Of the latest firings of subplans that took a job: features, work, seconds that passed."""
     return list(connection.execute(_MEASURED, (_MOST,)))
 
 

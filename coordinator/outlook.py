@@ -82,7 +82,8 @@ class Outlook:
             buffer: self._seen(buffer, rows, share.came.get(buffer, 0))
             for buffer, rows in share.before.items()
         }
-        return features_of(self.played, share.writes, seen, share.rows_out)
+        features = features_of(self.played, share.writes, seen, share.rows_out)
+        return {**features, "jobs": float(share.jobs)}
 
     def _seen(self, buffer: int, before: int, came: int) -> Seen:
         """Of the rows that came as many were taken back as were expected to be, in proportion."""

@@ -33,7 +33,7 @@ from sources.place import Place
 
 log = logging.getLogger(__name__)
 
-_FIT_SECONDS: Final = 60.0
+_FIT_SECONDS: Final = 10.0
 _REST: Final = 20.0
 """Choosing paces takes no more of the time than one part in so many."""
 
@@ -118,9 +118,9 @@ class Scheduling:
             names = (each.name for each in fields(Weights) if each.name in kept)
             self._weights = Weights(**{name: kept[name] for name in names})
         if now - self._fitted > _FIT_SECONDS:
-            self._fitted = now
             seen = [Measured(*each) for each in measured(connection)]
             if seen:
+                self._fitted = now
                 self._weights = fit(seen)
                 with connection.transaction():
                     hold_epoch(connection, self._place.epoch)

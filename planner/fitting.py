@@ -32,7 +32,8 @@ class Measured:
 def fit(measured: Sequence[Measured], defaults: Weights | None = None) -> Weights:
     """The weights, none below zero, with the least squared error relative to the size of each firing.
 
-    What is not seen in the firings stays as the defaults are; the fewer there are, the more does all else.
+    The defaults are first made those of a machine as fast as this one. What is not seen in the firings stays
+    as they are then; the fewer there are, the more does all else.
     """
     known = defaults or Weights()
     seen = [each for each in measured if each.work > 0.0]
@@ -41,15 +42,22 @@ def fit(measured: Sequence[Measured], defaults: Weights | None = None) -> Weight
     rows = np.array([[each.features.get(name, 0.0) for name in FEATURES] for each in seen])
     works = np.array([each.work for each in seen])
     sizes = np.sqrt(works * max(float(np.median(works)), 1e-9))  # neither the small nor the large alone
-    scaled = rows * known.vector / sizes[:, None]
+    usual = known.vector * _speed(works, rows @ known.vector)
+    scaled = rows * usual / sizes[:, None]
     # A row for each weight pulls it to its default, by as much as it is seen in a typical firing.
     pull = np.diag(np.full(len(FEATURES), np.sqrt(_BELIEF) * 0.1 + 1e-6))
     matrix = np.vstack([scaled, pull])
     target = np.concatenate([works / sizes, pull.sum(axis=1)])
     factors = non_negative_least_squares(matrix, target)
-    vector = known.vector * factors
+    vector = usual * factors
     fitted = dict(zip(FEATURES, vector.tolist(), strict=True))
     return Weights(**fitted, latency=_latency(seen, rows @ vector, known))
+
+
+def _speed(works: Vector, predicted: Vector) -> float:
+    """By how many times more work firings are here than predicted; of a few only a part is believed."""
+    count = len(works)
+    return float(np.median(works / np.maximum(predicted, 1e-9)) ** (count / (count + 1.0)))
 
 
 def non_negative_least_squares(matrix: Vector, target: Vector) -> Vector:

@@ -49,11 +49,21 @@ def test_without_firings_the_defaults_stand() -> None:
     assert (few.vector > 0.2 * Weights().vector).all()
 
 
-def test_what_never_happens_keeps_its_default() -> None:
-    without = [
-        Measured({**each.features, "joined": 0.0}, each.work, each.seconds) for each in firings(50, 0.0)
+def test_what_never_happens_is_as_dear_as_this_machine_is_slow() -> None:
+    seen = [Measured({**each.features, "joined": 0.0}, each.work, each.seconds) for each in firings(50, 0.0)]
+    slower = [Measured(each.features, 3.0 * each.work, each.seconds) for each in seen]
+    assert fit(slower).joined / fit(seen).joined == pytest.approx(3.0, rel=0.05)
+
+
+def test_a_few_firings_of_a_slow_machine_are_believed() -> None:
+    """As a demonstration had them: a job there takes ten times what the defaults say."""
+    operators = [(2.0, 0.86), (5.0, 1.81), (5.0, 1.31), (1.0, 0.41), (2.0, 0.74), (5.0, 1.19)]
+    seen = [
+        Measured(dict.fromkeys(FEATURES, 0.0) | {"jobs": 1.0, "operators": number}, work, work)
+        for number, work in operators
     ]
-    assert fit(without).joined == pytest.approx(Weights().joined)
+    found = fit(seen)
+    assert all(0.5 < predicted(each.features, found) / each.work < 2.0 for each in seen)
 
 
 def test_no_weight_is_below_zero() -> None:
