@@ -11,6 +11,12 @@ from uuid import UUID
 
 from psycopg import Connection
 
+_DEARNESS: Final = """
+    SELECT sum(e.measured_work) / nullif(sum(e.predicted_work), 0) FROM gavial.executions e
+    WHERE e.query_ids = ARRAY[%(query)s::uuid] AND e.finished IS NOT NULL AND e.predicted_work IS NOT NULL
+      AND e.position > coalesce((SELECT t.position FROM gavial.triggers t WHERE t.query_id = %(query)s
+                                 ORDER BY t.fired DESC LIMIT 1), '0/0')
+"""
 _TRIGGER: Final = """
     WITH before AS (
         SELECT coalesce(max(position), '0/0') AS position FROM gavial.triggers WHERE query_id = %(query)s
@@ -108,6 +114,12 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
                 for each in execution.measurements
             ],
         )
+
+
+def dearness(connection: Connection, query: UUID) -> float:
+    """By how many times more the firings since the latest trigger took than the model says of them."""
+    row = connection.execute(_DEARNESS, {"query": query}).fetchone()
+    return 1.0 if row is None or not row[0] else float(row[0])
 
 
 def record_trigger(

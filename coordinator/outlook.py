@@ -37,13 +37,14 @@ class Outlook:
             share.writes, share.rows_in, share.rows_out, share.work, share.seconds, work, features
         )
 
-    def outcome(self, work: float, came: Mapping[int, int], seconds: float) -> Outcome:
+    def outcome(self, work: float, came: Mapping[int, int], seconds: float, dearness: float = 1.0) -> Outcome:
         """How the goal was met, where this was left for the trigger of a period in which so many rows came.
 
-        The batch is the model's: all of these rows in one firing.
+        The batch is the model's, all of these rows in one firing, on a machine on which all is so much
+        dearer than the model says.
         """
         goal = self.schedule.goal
-        batch = self.batch_work(came)
+        batch = dearness * self.batch_work(came)
         share = work / batch if batch else 0.0
         met = share <= goal.final_work if goal.seconds is None else seconds <= goal.seconds
         return Outcome(goal.final_work if goal.seconds is None else None, share, batch, seconds, met)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from catalog.defaults import defaults_of
 from catalog.errors import Error
-from catalog.executions import Execution, Outcome, begin_execution, end_execution, record_trigger
+from catalog.executions import Execution, Outcome, begin_execution, dearness, end_execution, record_trigger
 from catalog.failpoints import failpoint
 from catalog.paces import begin_period, note_worked, paces_of, periods
 from catalog.running import (
@@ -243,7 +243,7 @@ class StandingQuery:
             return Outcome(None, None, None, seconds, None)
         self.came = periods(connection, [query.id])[query.id].came
         work = 0.0 if ready.fired is None else ready.fired.work
-        return self.outlook.outcome(work, self.came, seconds)
+        return self.outlook.outcome(work, self.came, seconds, dearness(connection, query.id))
 
     def settle(self, ready: Ready) -> None:
         """What was published is committed."""
