@@ -43,7 +43,10 @@ def draw(path: Path, title: str, footer: str, panels: Sequence[Panel], readings:
 def _draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], colours: Mapping[str, str]) -> None:
     """Groups of bars: one group per case, one bar per way that has the figure."""
     ways = [way for way in colours if any(by_turn(readings, case, way, panel.figure) for case in panel.cases)]
-    width = 0.8 / max(1, len(ways))
+    axes.set_title(panel.title)
+    if not ways:
+        return
+    width = 0.8 / len(ways)
     for place, way in enumerate(ways):
         bars = {
             group + place * width: measured
@@ -62,7 +65,6 @@ def _draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], colours: 
             color=colours[way],
             label=way,
         )
-    axes.set_title(panel.title)
     axes.set_ylabel(panel.figure)
     axes.set_xticks([group + 0.4 - width / 2 for group in range(len(panel.cases))], panel.cases, fontsize=7)
     axes.legend(fontsize=7)
