@@ -13,7 +13,7 @@ from catalog.running import Running
 from catalog.schema import Table, TableName
 from coordinator.forecast import History, forecast
 from coordinator.outlook import scaled
-from dialect.expectations import parse_expectations
+from dialect.expectations import rows_expected
 from planner.schedule import Arrivals
 
 _HISTORY: Final = """
@@ -71,15 +71,12 @@ def _stated(
     query: Running, tables: Iterable[Table], kinds: Mapping[int, Arrivals]
 ) -> Mapping[TableName, Arrivals]:
     """What EXPECT says: an update is one row there."""
+    by_name = {each.name: kinds[each.oid] for each in tables}
     stated = {}
-    for expected in parse_expectations(query.options["EXPECT"]) if "EXPECT" in query.options else ():
-        for table in tables:
-            if expected.is_about(table.name):
-                kind = kinds[table.oid]
-                factor = expected.rows / (kind.inserts + kind.updates + kind.deletes)
-                stated[table.name] = Arrivals(
-                    kind.inserts * factor, kind.updates * factor, kind.deletes * factor
-                )
+    for name, rows in rows_expected(query.options.get("EXPECT"), by_name).items():
+        kind = by_name[name]
+        factor = rows / (kind.inserts + kind.updates + kind.deletes)
+        stated[name] = Arrivals(kind.inserts * factor, kind.updates * factor, kind.deletes * factor)
     return stated
 
 

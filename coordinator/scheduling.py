@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from coordinator.failing import failure_of
 from coordinator.outlook import Outlook, changed_rows
 from coordinator.query import StandingQuery
 from coordinator.statistics import read_statistics
-from planner.cost import Weights
+from planner.cost import Weights, weights_from
 from planner.fitting import Measured, fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import path_knobs
@@ -114,9 +114,7 @@ class Scheduling:
         """As they were fitted, and now and then anew from what was measured."""
         now = time.monotonic()
         if self._weights is None:
-            kept = weights(connection) or {}
-            names = (each.name for each in fields(Weights) if each.name in kept)
-            self._weights = Weights(**{name: kept[name] for name in names})
+            self._weights = weights_from(weights(connection) or {})
         if now - self._fitted > _FIT_SECONDS:
             seen = [Measured(*each) for each in measured(connection)]
             if seen:

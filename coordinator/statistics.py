@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, Final
 
@@ -69,12 +69,17 @@ def statistics_from_json(described: list[Any]) -> Statistics:
 def _table(connection: Connection, oid: int) -> TableStatistics:
     (rows,) = connection.execute(_ROWS, (oid,)).fetchone() or (0.0,)
     (of_partitions,) = connection.execute(_PARTITIONED, (oid,)).fetchone() or (0.0,)
-    rows = max(float(rows), float(of_partitions), 1.0)
     found = connection.execute(_COLUMNS, (oid,))
-    return TableStatistics(rows, _columns(rows, found))
+    return table_statistics(max(float(rows), float(of_partitions)), found)
 
 
-def _columns(rows: float, found: Iterable[tuple[Any, ...]]) -> Mapping[int, ColumnStatistics]:
+def table_statistics(rows: float, columns: Iterable[Sequence[Any]]) -> TableStatistics:
+    """A table's, from its rows and the columns as pg_stats has them, the type's oid before the bounds."""
+    rows = max(rows, 1.0)
+    return TableStatistics(rows, _columns(rows, columns))
+
+
+def _columns(rows: float, found: Iterable[Sequence[Any]]) -> Mapping[int, ColumnStatistics]:
     return {
         attribute: ColumnStatistics(
             distinct=max(1.0, -distinct * rows if distinct < 0 else distinct),

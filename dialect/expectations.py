@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +40,12 @@ def parse_expectations(text: str) -> tuple[Expectation, ...]:
     return tuple(
         Expectation(schema and _folded(schema), _folded(name), int(rows)) for schema, name, rows in parts
     )
+
+
+def rows_expected(text: str | None, tables: Iterable[TableName]) -> dict[TableName, int]:
+    """Of these tables the rows that a text states, if there is one; what it says last counts."""
+    expectations = parse_expectations(text) if text is not None else ()
+    return {table: each.rows for table in tables for each in expectations if each.is_about(table)}
 
 
 def check_expectations(text: str, tables: Collection[TableName], position: int | None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields
 
 import numpy as np
 
@@ -30,6 +31,11 @@ class Weights:
     def vector(self) -> Vector:
         """One for each feature."""
         return np.array(astuple(self)[:-1])
+
+
+def weights_from(kept: Mapping[str, float]) -> Weights:
+    """As they were kept; the defaults of what was not, and nothing of what there is no more."""
+    return Weights(**{each.name: kept[each.name] for each in fields(Weights) if each.name in kept})
 
 
 def work(features: Features, weights: Weights) -> Vector:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from catalog.schema import TableName
-from catalog.types import SqlType
 from coordinator.forecast import History, forecast
-from dialect.expectations import parse_expectations
-from dialect.scalar import Constant
-from planner.cost import Weights
-from planner.instants import number_of
+from coordinator.statistics import table_statistics
+from dialect.expectations import rows_expected
+from planner.cost import Weights, weights_from
 from planner.pace import limit_of, schedule
 from planner.schedule import Arrivals, Goal, Schedule, goal_of
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.statistics import Statistics
 from planner.weighted import DeltaPlan
 
 _NOTHING: Final = 1e-9
@@ -52,34 +50,15 @@ class Outlook:
 def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outlook:
     """From what `gavial.figures` gives and the options of the query."""
     tables = {TableName(each["schema"], each["name"]): each for each in figures["tables"]}
-    weights = {each.name for each in fields(Weights)} & figures["weights"].keys()
     return Outlook(
-        Statistics({name: _table(described) for name, described in tables.items()}),
+        Statistics(
+            {name: table_statistics(float(each["rows"]), each["columns"]) for name, each in tables.items()}
+        ),
         _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
-        Weights(**{name: figures["weights"][name] for name in weights}),
+        weights_from(figures["weights"]),
         goal_of(options),
         options.get("TRIGGER", "on demand") == "on demand",
     )
-
-
-def _table(described: Mapping[str, Any]) -> TableStatistics:
-    rows = max(float(described["rows"]), 1.0)
-    return TableStatistics(
-        rows,
-        {
-            attribute: ColumnStatistics(
-                max(1.0, -distinct * rows if distinct < 0 else distinct),
-                nulls,
-                _number(least, type_oid),
-                _number(greatest, type_oid),
-            )
-            for attribute, distinct, nulls, type_oid, least, greatest in described["columns"]
-        },
-    )
-
-
-def _number(text: str | None, type_oid: int) -> float | None:
-    return None if text is None else number_of(Constant(text, SqlType(type_oid)))
 
 
 def _arrivals(
@@ -88,11 +67,7 @@ def _arrivals(
     """As EXPECT says; else what the coordinator expects; else as rows came so far."""
     known = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
     known = known or dict(_forecast(figures, options, oids))
-    stated = parse_expectations(options["EXPECT"]) if "EXPECT" in options else ()
-    for name, oid in oids.items():
-        for each in stated:
-            if each.is_about(name):
-                known[oid] = float(each.rows)
+    known |= {oids[name]: float(rows) for name, rows in rows_expected(options.get("EXPECT"), oids).items()}
     return {name: Arrivals(known.get(oid, 0.0)) for name, oid in oids.items()}
 
 
