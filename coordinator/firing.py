@@ -83,7 +83,8 @@ class Round:
         writes, own = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, own) not in self._offsets
         clock = Clock()
-        self._progress.begin(sum(self._shelf.count(each, range) for each, range in ranges.items()))
+        came = {each: self._shelf.count(each, range) for each, range in ranges.items() if each != writes}
+        self._progress.begin(sum(came.values()))
         outcome = self._run(subplan, ranges, is_first)
         if outcome.rows.num_rows:
             start, _ = ranges[writes]
@@ -96,19 +97,10 @@ class Round:
             self._offsets[writes, own] = self._number
         for buffer in subplan.reads:
             self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
-        self._shares.append(self._share(writes, ranges, outcome, clock))
-
-    def _share(self, writes: int, ranges: Mapping[int, Range], outcome: Outcome, clock: Clock) -> Share:
-        count = self._shelf.count
-        return Share(
-            writes,
-            {each: count(each, range) for each, range in ranges.items() if each != writes},
-            {each: count(each, (0, start)) for each, (start, _) in ranges.items()},
-            outcome.rows_in,
-            outcome.rows.num_rows,
-            outcome.jobs,
-            clock.work(),
-            clock.seconds(),
+        before = {each: self._shelf.count(each, (0, start)) for each, (start, _) in ranges.items()}
+        rows_in, rows_out = outcome.rows_in, outcome.rows.num_rows
+        self._shares.append(
+            Share(writes, came, before, rows_in, rows_out, outcome.jobs, clock.work(), clock.seconds())
         )
 
     def _run(self, subplan: Subplan, ranges: Mapping[int, Range], is_first: bool) -> Outcome:
