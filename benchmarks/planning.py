@@ -14,6 +14,7 @@ import click
 from benchmarks.chart import Panel, draw
 from benchmarks.measure import Figures, Target, judge, take_turns
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.tpch_warehouse import ROWS
 from catalog.schema import Tables
 from dialect.bind import bind
 from dialect.bound import Query
@@ -27,16 +28,6 @@ Item = TypeVar("Item")
 MEDIAN, WORST = "median ms", "worst ms"
 PARSING, PLANNING = "sqlglot's parser", "planner"
 TPCH = "TPC-H, 22 queries"
-ROWS = {
-    "lineitem": 6e6,
-    "orders": 1.5e6,
-    "partsupp": 8e5,
-    "part": 2e5,
-    "customer": 1.5e5,
-    "supplier": 1e4,
-    "nation": 25.0,
-    "region": 5.0,
-}
 TARGETS = (
     Target(TPCH, MEDIAN, PLANNING, None, "at most", 30.0),
     Target(TPCH, WORST, PLANNING, None, "at most", 150.0),

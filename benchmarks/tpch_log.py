@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,15 +12,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.programs import find_program
-from benchmarks.tpch_warehouse import ROWS, Laboratory, read_table, stamped
+from benchmarks.tpch_warehouse import Laboratory, empty, read_table, stamped
 from catalog.batch import Batch
 from catalog.schema import TableName
-from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
-from dialect.spark import Environment
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 from sources.warehouse import Warehouse, table_buffer
-from tests.bindcases import read_snapshot
 
 _EPOCH: Final = date(2000, 1, 1)
 
@@ -30,21 +26,16 @@ FEWEST_ROWS: Final = 1000
 
 def progressive(directory: Path, scale: float, steps: int) -> Laboratory:
     """Make the tables, cut by the order of their keys; step n comes at position n."""
-    source, snapshot = directory / "tpch", read_snapshot()
-    command = [find_program("tpchgen-cli"), "parquet", "-s", str(scale), "-o", str(source)]
-    subprocess.run(command, check=True, capture_output=True)
-    warehouse = Warehouse(str(directory / "warehouse"))
-    environment = Environment(snapshot.signatures.types, C_COLLATIONS | {DEFAULT_COLLATION})
-    tables = {name: each for name, each in snapshot.tables.items() if name.name in ROWS}
-    oids = {name: number for number, name in enumerate(tables, 1)}
+    made, source = empty(directory, scale)
     manifest: list[Batch] = []
     known: dict[TableName, TableStatistics] = {}
-    for name, table in tables.items():
-        rows = pa.concat_tables(read_table(source, table, environment))
+    for name, oid in made.oids.items():
+        table = made.tables[name]
+        rows = pa.concat_tables(read_table(source, table, made.environment))
         names = [f"a{number}" for number in range(1, len(table.columns) + 1)]
         known[name] = TableStatistics(0.0, _spreads(rows))
-        manifest += _sealed(warehouse, table_buffer(oids[name]), rows.rename_columns(names), steps)
-    return Laboratory(warehouse, tuple(manifest), oids, snapshot, environment, Statistics(known))
+        manifest += _sealed(made.warehouse, table_buffer(oid), rows.rename_columns(names), steps)
+    return replace(made, manifest=tuple(manifest), statistics=Statistics(known))
 
 
 def _sealed(warehouse: Warehouse, buffer: str, rows: pa.Table, steps: int) -> Iterator[Batch]:

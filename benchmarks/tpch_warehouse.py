@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -72,23 +72,30 @@ class Laboratory:
         return sum(each.rows for each in self.manifest if each.buffer == buffer and each.from_offset >= since)
 
 
-def fill(directory: Path, scale: float, newest: float) -> Laboratory:
-    """Make the tables; this share of the orders, those with the highest keys, comes last with its lines."""
+def empty(directory: Path, scale: float) -> tuple[Laboratory, Path]:
+    """A laboratory without batches, and the folder where the tables have been made that go into it."""
     source, snapshot = directory / "tpch", read_snapshot()
     command = [find_program("tpchgen-cli"), "parquet", "-s", str(scale), "-o", str(source)]
     subprocess.run(command, check=True, capture_output=True)
-    warehouse = Warehouse(str(directory / "warehouse"))
     environment = Environment(snapshot.signatures.types, C_COLLATIONS | {DEFAULT_COLLATION})
-    tables = {name: each for name, each in snapshot.tables.items() if name.name in ROWS}
-    oids = {name: number for number, name in enumerate(tables, 1)}
+    names = [name for name in snapshot.tables if name.name in ROWS]
+    oids = {name: number for number, name in enumerate(names, 1)}
+    warehouse = Warehouse(str(directory / "warehouse"))
+    return Laboratory(warehouse, (), oids, snapshot, environment, Statistics()), source
+
+
+def fill(directory: Path, scale: float, newest: float) -> Laboratory:
+    """Make the tables; this share of the orders, those with the highest keys, comes last with its lines."""
+    made, source = empty(directory, scale)
     first = int(KEYS * scale * (1 - newest))
     manifest = tuple(
         batch
-        for name, table in tables.items()
-        for batch in _sealed(warehouse, oids[name], read_table(source, table, environment), table, first)
+        for name, oid in made.oids.items()
+        for table in [made.tables[name]]
+        for batch in _sealed(made.warehouse, oid, read_table(source, table, made.environment), table, first)
     )
-    statistics = Statistics({name: TableStatistics(ROWS[name.name] * scale) for name in tables})
-    return Laboratory(warehouse, manifest, oids, snapshot, environment, statistics)
+    statistics = Statistics({name: TableStatistics(ROWS[name.name] * scale) for name in made.oids})
+    return replace(made, manifest=manifest, statistics=statistics)
 
 
 def queries(laboratory: Laboratory) -> dict[str, Query]:
