@@ -10,6 +10,8 @@ from typing import Final
 
 import psycopg
 
+from tests.together import together
+
 ACCOUNTS: Final = 40
 MONEY: Final = 100
 RECENT: Final = 10
@@ -89,26 +91,13 @@ def check_answers(connection: psycopg.Connection) -> tuple[int, int]:
 @contextmanager
 def busy(dsn: str, writers: int, seed: int) -> Iterator[None]:
     """So many clients transfer money while this lasts."""
-    stop = threading.Event()
-    failures: list[BaseException] = []
 
-    def work(number: int) -> None:
+    def work(number: int, stop: threading.Event) -> None:
         choice = random.Random(seed + number)
-        try:
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                while not stop.is_set():
-                    transfer(connection, choice)
-                    stop.wait(choice.uniform(0, 0.2))
-        except psycopg.Error as error:
-            failures.append(error)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            while not stop.is_set():
+                transfer(connection, choice)
+                stop.wait(choice.uniform(0, 0.2))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(writers)]
-    for thread in threads:
-        thread.start()
-    try:
+    with together(writers, work):
         yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert not failures, failures

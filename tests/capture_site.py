@@ -18,7 +18,7 @@ from sources.place import Place
 from sources.warehouse import Warehouse, table_buffer
 from tests.captor import epoch_of
 from tests.capturing import install, oid_of
-from tests.ledger import TABLES, Log, Writer
+from tests.ledger import TABLES, Log, Writer, prepare
 from tests.servers import Server, wait_until
 
 SETTINGS: Final = {"logical_decoding_work_mem": "64kB", "max_slot_wal_keep_size": "1GB"}
@@ -98,3 +98,12 @@ class Site:
             assert contents == writer.history[number]
             seen = number
         assert seen == writer.number
+
+
+@contextmanager
+def ledger_site(server: Server, home: Path) -> Iterator[Site]:
+    """With the tables of the ledger, captured from the beginning."""
+    with Site(server, home) as site:
+        with site.captured():
+            prepare(site.connection)
+        yield site

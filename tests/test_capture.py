@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests import servers
-from tests.capture_site import SETTINGS, Site
-from tests.ledger import Writer, prepare
+from tests.capture_site import SETTINGS, Site, ledger_site
+from tests.ledger import Writer
 from tests.servers import Server
 
 pytestmark = pytest.mark.service
@@ -23,11 +23,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture
 def site(server: Server, tmp_path: Path) -> Iterator[Site]:
-    """With the tables of the ledger, captured from the beginning."""
-    with Site(server, tmp_path) as site:
-        with site.captured():
-            prepare(site.connection)
-        yield site
+    with ledger_site(server, tmp_path) as made:
+        yield made
 
 
 def test_the_ledger(site: Site) -> None:

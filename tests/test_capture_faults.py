@@ -18,7 +18,7 @@ from sources.slot import SlotStatus
 from sources.warehouse import table_buffer
 from sources.watch import warned_share
 from tests import servers
-from tests.capture_site import SETTINGS, Site
+from tests.capture_site import SETTINGS, Site, ledger_site
 from tests.capturing import oid_of, one, replayed
 from tests.ledger import Writer, capture_table, prepare
 from tests.servers import Server, wait_until
@@ -34,10 +34,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture
 def site(server: Server, tmp_path: Path) -> Iterator[Site]:
-    with Site(server, tmp_path) as site:
-        with site.captured():
-            prepare(site.connection)
-        yield site
+    with ledger_site(server, tmp_path) as made:
+        yield made
 
 
 def capture_state(site: Site) -> tuple[str, str | None]:
@@ -75,10 +73,8 @@ def test_a_slot_that_was_dropped_is_seen_and_everything_joins_again(site: Site) 
 def test_a_slot_that_was_invalidated_is_seen(tmp_path: Path) -> None:
     with (
         servers.postgres(15, settings=SETTINGS | {"max_slot_wal_keep_size": "16MB"}) as server,
-        Site(server, tmp_path) as site,
+        ledger_site(server, tmp_path) as site,
     ):
-        with site.captured():
-            prepare(site.connection)
         for _ in range(6):
             site.connection.execute("SELECT pg_switch_wal()")
             site.connection.execute("CREATE TABLE filler AS SELECT 1; DROP TABLE filler")

@@ -25,6 +25,7 @@ from tests.capturing import (
 from tests.processes import descendants
 from tests.servers import Gavial, gavial, wait_until
 from tests.standing import fresh_database, session
+from tests.together import together
 
 pytestmark = pytest.mark.service
 
@@ -54,29 +55,16 @@ def user(dsn: str) -> Iterator[psycopg.Connection]:
 @contextmanager
 def writing(dsn: str, seed: int) -> Iterator[None]:
     """Transfers between accounts of all tables, many to a transaction, while this lasts."""
-    stop = threading.Event()
-    failures: list[BaseException] = []
 
-    def work(number: int) -> None:
+    def work(number: int, stop: threading.Event) -> None:
         choice = random.Random(seed + number)
-        try:
-            with psycopg.connect(dsn) as connection:
-                while not stop.is_set():
-                    transfer(connection, choice)
-                    connection.commit()
-        except psycopg.Error as error:
-            failures.append(error)
+        with psycopg.connect(dsn) as connection:
+            while not stop.is_set():
+                transfer(connection, choice)
+                connection.commit()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(WRITERS)]
-    for thread in threads:
-        thread.start()
-    try:
+    with together(WRITERS, work):
         yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert not failures
 
 
 def transfer(connection: psycopg.Connection, choice: random.Random) -> None:

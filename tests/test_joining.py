@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,17 +78,23 @@ class Site:
         wait_until(lambda: self.warehouse.unnamed(named) == (), "files that nobody names stay")
 
 
-@pytest.fixture(params=["postgres15", "postgres18"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    server: Server = request.getfixturevalue(request.param)
+@contextmanager
+def site_of(server: Server, home: Path) -> Iterator[Site]:
+    """A database of its own, with what is ours installed, and a warehouse in `home`."""
     name = f"joining_{next(NUMBERS)}"
     with psycopg.connect(server.dsn(), autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}".encode())
         dsn = server.dsn(dbname=name)
         install(dsn)
         with psycopg.connect(dsn, autocommit=True) as user:
-            yield Site(dsn, user, tmp_path / "warehouse")
+            yield Site(dsn, user, home / "warehouse")
         drop_database(admin, name)
+
+
+@pytest.fixture(params=["postgres15", "postgres18"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    with site_of(request.getfixturevalue(request.param), tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from sources import filling
 from sources.mirrors import mirrors_beside
 from sources.warehouse import WEIGHT, table_buffer
 from tests import servers
-from tests.capture_site import SETTINGS, Site
+from tests.capture_site import SETTINGS, Site, ledger_site
 from tests.capturing import mirror, oid_of, one, rows_of
-from tests.ledger import Writer, capture_table, prepare
+from tests.ledger import Writer, capture_table
 from tests.looking import BY, fill, look_up, want_keys
 from tests.servers import Server
 from tests.test_capture_killed import SIGKILL, captor
@@ -33,11 +33,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture
 def site(server: Server, tmp_path: Path) -> Iterator[Site]:
-    """With the tables of the ledger, captured from the beginning."""
-    with Site(server, tmp_path) as site:
-        with site.captured():
-            prepare(site.connection)
-        yield site
+    with ledger_site(server, tmp_path) as made:
+        yield made
 
 
 def test_the_ledger_by_key(site: Site) -> None:
@@ -99,9 +96,7 @@ def test_killed_at_a_failpoint(site: Site, point: str) -> None:
 
 
 def test_the_server_is_killed_and_delivers_again(tmp_path: Path) -> None:
-    with servers.postgres(18, settings=SETTINGS) as server, Site(server, tmp_path) as site:
-        with site.captured():
-            prepare(site.connection)
+    with servers.postgres(18, settings=SETTINGS) as server, ledger_site(server, tmp_path) as site:
         writer = Writer(site.connection, seed=14)
         with site.captured() as capture:
             look_up(site, capture, *KEYED)

@@ -6,14 +6,13 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from catalog.failpoints import VARIABLE
-from tests.capturing import coordinator, enrol, install, one, wait_until_captured
-from tests.servers import Server, wait_until
-from tests.standing import drop_database, refused
-from tests.test_joining import Site, fill
+from tests.capturing import coordinator, enrol, one, wait_until_captured
+from tests.servers import wait_until
+from tests.standing import refused
+from tests.test_joining import Site, fill, site_of
 
 pytestmark = pytest.mark.service
 NUMBERS = itertools.count()
@@ -26,15 +25,8 @@ IDENTITIES = (
 
 @pytest.fixture(params=["postgres15", "postgres18"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    server: Server = request.getfixturevalue(request.param)
-    name = f"old_rows_{next(NUMBERS)}"
-    with psycopg.connect(server.dsn(), autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}".encode())
-        dsn = server.dsn(dbname=name)
-        install(dsn)
-        with psycopg.connect(dsn, autocommit=True) as user:
-            yield Site(dsn, user, tmp_path / "warehouse")
-        drop_database(admin, name)
+    with site_of(request.getfixturevalue(request.param), tmp_path) as made:
+        yield made
 
 
 def want_key(site: Site, table: str = "t") -> None:
