@@ -25,7 +25,7 @@ from coordinator.statistics import read_statistics
 from planner.cost import Weights, weights_from
 from planner.fitting import Measured, fit
 from planner.pace import limit_of, scheduled, simulated
-from planner.pace_knobs import path_knobs
+from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
 from planner.simulation import Corrections
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
@@ -93,7 +93,8 @@ class Scheduling:
         known = self._known_weights(connection)
         corrections = _corrections(connection, query, standing)
         played = simulated(prepared.work.plan, statistics, arrivals, known, corrections)
-        schedule = scheduled(played, goal_of(query.options), path_knobs(played.paths, played.idle))
+        goal = goal_of(query.options)
+        schedule = scheduled(played, goal, knobs_of(goal.paces, played))
         rows = {each.oid: changed_rows(arrivals.get(each.name, Arrivals(0.0))) for each in prepared.tables}
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
@@ -16,3 +17,8 @@ class Method(Enum):
 
 METHODS: Final = (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE)
 """The cheapest first."""
+
+
+def methods_of(options: Mapping[str, object]) -> tuple[Method, ...]:
+    """In which order the options of a query have them tried: a forced one before the cheaper ones."""
+    return tuple(sorted(METHODS, key=lambda each: each.value != options.get("METHOD")))

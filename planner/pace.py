@@ -8,7 +8,7 @@ from typing import Final
 
 from catalog.schema import TableName
 from planner.cost import Weights
-from planner.pace_knobs import path_knobs
+from planner.pace_knobs import knobs_of
 from planner.pace_reasons import path_plans
 from planner.pace_search import Knobs, Raise, Search, levels
 from planner.pace_trim import trimmed
@@ -39,7 +39,7 @@ def schedule(
     If `to_the_end` its curve goes on beyond the goal, as far as anything can be had.
     """
     played = simulated(plan, statistics, arrivals, weights, corrections)
-    return scheduled(played, goal, path_knobs(played.paths, played.idle), to_the_end=to_the_end)
+    return scheduled(played, goal, knobs_of(goal.paces, played), to_the_end=to_the_end)
 
 
 def simulated(

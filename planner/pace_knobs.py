@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from planner.pace_search import Knobs, Settings
 from planner.paths import Path
-from planner.simulation import Pacing
+from planner.schedule import Paces
+from planner.simulation import Pacing, Simulation
+
+
+def knobs_of(paces: Paces, played: Simulation) -> Knobs:
+    """The knobs of what has a pace of its own."""
+    match paces:
+        case Paces.AUTO:
+            return path_knobs(played.paths, played.idle)
+        case Paces.UNIFORM:
+            return whole_knob(played.paths)
+        case Paces.LEAF:
+            return table_knobs(played.paths, played.idle)
+        case _:
+            assert_never(paces)
 
 
 def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from planner.paths import Path
 
@@ -17,6 +18,14 @@ class Arrivals:
     deletes: float = 0.0
 
 
+class Paces(Enum):
+    """What has a pace of its own: each path; or, forced so, the query as a whole, or each table."""
+
+    AUTO = "auto"
+    UNIFORM = "uniform"
+    LEAF = "leaf"
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """How much work may be left when the trigger fires: a share of the batch's, or so many seconds."""
@@ -24,6 +33,7 @@ class Goal:
     final_work: float
     max_pace: int
     seconds: float | None = None
+    paces: Paces = Paces.AUTO
 
 
 def goal_of(options: Mapping[str, object]) -> Goal:
@@ -33,6 +43,7 @@ def goal_of(options: Mapping[str, object]) -> Goal:
         float(str(options.get("FINAL_WORK", 1))),
         int(str(options.get("MAX_PACE", 100))),
         None if seconds is None else float(str(seconds).removesuffix(" s")),
+        Paces(options.get("PACES", "auto")),
     )
 
 
