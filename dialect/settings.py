@@ -74,15 +74,20 @@ def read_switch(text: str) -> Value:
             raise ValueError(text)
 
 
-def read_method(text: str) -> Value:
-    """One of the incremental methods, or the choice left to the planner."""
-    if text.lower() not in METHODS:
-        raise ValueError(text)
-    return text.lower()
+def one_of(words: tuple[str, ...]) -> Callable[[str], Value]:
+    """How one of these words is read, in any case."""
+
+    def read(text: str) -> Value:
+        if text.lower() not in words:
+            raise ValueError(text)
+        return text.lower()
+
+    return read
 
 
 MOST_RUNS: Final = 100_000
-METHODS: Final = ("auto", "first_order", "recompute")
+METHODS: Final = ("auto", "linear", "combine", "recompute")
+PACES: Final = ("auto", "uniform", "leaf")
 
 OPTIONS: Final = {
     option.name: option
@@ -131,7 +136,18 @@ OPTIONS: Final = {
             "the most runs per trigger that any part of the query may make",
         ),
         Option(
-            "METHOD", read_method, "one of " + ", ".join(METHODS), "auto", "one incremental method forced"
+            "PACES",
+            one_of(PACES),
+            "one of " + ", ".join(PACES),
+            "auto",
+            "forced for comparison: one pace for the whole query, or one for each table",
+        ),
+        Option(
+            "METHOD",
+            one_of(METHODS),
+            "one of " + ", ".join(METHODS),
+            "auto",
+            "forced for comparison: the incremental method of all parts that can take it",
         ),
         Option("SHARING", read_switch, "on or off", "on", "whether work may be shared with other queries"),
     )
