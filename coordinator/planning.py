@@ -15,6 +15,7 @@ from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.bind import bind
 from dialect.bound import Query
 from dialect.spark import Environment
+from planner.delta_method import Method
 from planner.plan import Planned, plan
 from planner.statistics import Statistics
 
@@ -44,10 +45,10 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
     return Bound(query, tuple(tables.values()), Environment(known.types, collations))
 
 
-def plan_bound(bound: Bound, statistics: Statistics) -> Planned:
-    """The plan by which it is worked; the same for the same statistics."""
+def plan_bound(bound: Bound, statistics: Statistics, methods: tuple[Method, ...]) -> Planned:
+    """The plan by which it is worked; the same for the same statistics and methods."""
     tables = {each.name: each for each in bound.tables}
-    return plan(bound.query, tables, statistics, environment=bound.environment)
+    return plan(bound.query, tables, statistics, methods=methods, environment=bound.environment)
 
 
 def digest_of(planned: Planned) -> str:

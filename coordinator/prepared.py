@@ -20,6 +20,7 @@ from coordinator.work import Work, node_buffers
 from dialect.postgres_scalar import write
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
+from planner.delta_method import methods_of
 from planner.logical import Field
 from planner.plan import Planned
 from planner.weighted import NodeBuffer, TableBuffer
@@ -55,14 +56,14 @@ def _planned_before(connection: Connection, query: Running, bound: Bound) -> Pla
     before = plan_of(connection, query.id)
     if before is None:
         return None
-    planned = plan_bound(bound, statistics_from_json(before[1]))
+    planned = plan_bound(bound, statistics_from_json(before[1]), methods_of(query.options))
     return planned if digest_of(planned) == before[0] else None
 
 
 def _plan_anew(connection: Connection, place: Place, query: Running, bound: Bound) -> Planned:
     """A plan for what is known now; what another one left is forgotten."""
     statistics = read_statistics(connection, bound.tables)
-    planned = plan_bound(bound, statistics)
+    planned = plan_bound(bound, statistics, methods_of(query.options))
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
     with connection.transaction():
         hold_epoch(connection, place.epoch)

@@ -42,6 +42,7 @@ from coordinator.shelf import Shelf
 from coordinator.verifying import Difference, differing_rows
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
 from executors.spark.types import arrow_schema
+from planner.delta_method import methods_of
 from planner.paths import Path, paths
 from sources.place import Place
 from sources.position import Position
@@ -97,8 +98,9 @@ class StandingQuery:
         return self.prepared.work
 
     def is_planned_for(self, connection: Connection, query: Running) -> bool:
-        """Whether the tables that it reads are still what the plan takes them for."""
-        return query.status != "initialising" and self.tables == tables_of(connection, query.id)
+        """Whether the methods wanted, and the tables that it reads, are still those of the plan."""
+        alike = methods_of(self.query.options) == methods_of(query.options)
+        return alike and query.status != "initialising" and self.tables == tables_of(connection, query.id)
 
     def fire(
         self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
@@ -261,7 +263,13 @@ class StandingQuery:
         ready = self.fire(connection, query, position.lsn, False, wanted)
         try:
             return differing_rows(
-                connection, self.place.address, query, self.prepared.answer, ready.changes, position
+                connection,
+                self.place.address,
+                query,
+                self.prepared.answer,
+                ready.changes,
+                position,
+                anew=ready.anew,
             )
         finally:
             self.discard(ready)

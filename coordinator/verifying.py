@@ -48,12 +48,17 @@ def differing_rows(
     answer: Answer,
     changes: pa.Table,
     position: Position,
+    *,
+    anew: bool,
 ) -> list[Difference]:
-    """Where the answer, with these changes applied, differs from the SELECT at the position."""
+    """Where the answer, with these changes applied, differs from the SELECT at the position.
+
+    With `anew` the changes are all of the answer.
+    """
     name = table_name(connection, answer.relation)
     found: list[Difference] = []
     with _undone(connection):
-        apply_changes(connection, answer, changes)
+        apply_changes(connection, answer, changes, anew)
         _load_expected(connection, address, query, name, position)
         columns = _columns(connection, answer.relation)
         question = SQL(_DIFFERENCES).format(answer=name, columns=columns)

@@ -22,6 +22,7 @@ from dialect.spark import Environment
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from planner.columns import references
+from planner.delta_method import methods_of
 from planner.plan import Planned, plan
 from planner.statistics import Statistics
 from proxy.explained import Explain, Explained
@@ -97,7 +98,8 @@ def check(question: Question, signatures: Signatures, statistics: Statistics) ->
     query = bind(view.text, question.tables, signatures, view.columns, question.views)
     collations = C_COLLATIONS | ({DEFAULT_COLLATION} if question.binary else frozenset())
     environment = Environment(signatures.types, collations)
-    planned = plan(query, question.tables, statistics, environment=environment)
+    methods = methods_of(question.options)
+    planned = plan(query, question.tables, statistics, methods=methods, environment=environment)
     schemas = schemas_of(planned.delta, environment)
     for subplan in planned.delta.subplans:
         compile_subplan(subplan, schemas, environment)
