@@ -140,7 +140,7 @@ OPTIONS: Final = {
             one_of(PACES),
             "one of " + ", ".join(PACES),
             "auto",
-            "forced for comparison: one pace for the whole query, or one for each table",
+            "forced for comparison: one pace for the whole query, or one for each path from a table",
         ),
         Option(
             "METHOD",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
@@ -79,7 +80,7 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
         batch_work=batch,
         recompute_work=played.recompute(),
         reachable=min(least, chosen.outcome.final) / batch if batch else 1.0,
-        curve=tuple(_point(each, played.paths, knobs) for each in steps),
+        curve=tuple(_point(*each, played.paths, knobs) for each in pairwise((steps[0], *steps))),
     )
     played.forget()
     return found
@@ -90,7 +91,8 @@ def limit_of(goal: Goal, batch: float, weights: Weights) -> float:
     return goal.final_work * batch if goal.seconds is None else goal.seconds / weights.latency
 
 
-def _point(step: Raise, paths: tuple[Path, ...], knobs: Knobs) -> Point:
-    raised = tuple(paths[knobs.leads[knob]] for knob in step.turned)
+def _point(before: Raise, step: Raise, paths: tuple[Path, ...], knobs: Knobs) -> Point:
+    paces = zip(paths, knobs.paces(before.settings), knobs.paces(step.settings), strict=True)
+    raised = tuple(path for path, old, new in paces if new > old)
     pace = step.settings[step.turned[0]] if step.turned else 1
     return Point(step.outcome.final, step.outcome.total, raised, pace)

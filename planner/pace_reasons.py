@@ -11,6 +11,7 @@ from planner.simulation import Pacing, Simulation
 from planner.weighted import NodeBuffer
 
 IDLE: Final = "nothing is expected to come"
+FORCED: Final = "forced to the pace of others"
 MET: Final = "the goal is met"
 TOP: Final = "no greater pace is allowed"
 FED_ONCE: Final = "its input comes in one firing"
@@ -31,6 +32,8 @@ def path_plans(
     def reason(place: int, path: Path) -> str:
         if path in idle:
             return IDLE
+        if place not in search.knobs.leads:
+            return FORCED
         if paces[place] >= search.levels[-1]:
             return TOP
         fed = _fed(simulation, paces, path)

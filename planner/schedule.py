@@ -19,7 +19,7 @@ class Arrivals:
 
 
 class Paces(Enum):
-    """What has a pace of its own: each path; or, forced so, the query as a whole, or each table."""
+    """What has a pace of its own: each path; or, forced so, the whole query, or each path from a table."""
 
     AUTO = "auto"
     UNIFORM = "uniform"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isinf
-from typing import Any
+from typing import Any, Final
 
 from planner.paths import Path
-from planner.schedule import PathPlan, Point, Schedule
+from planner.schedule import Paces, PathPlan, Point, Schedule
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
+
+_FORCED: Final = {Paces.UNIFORM: "one for the whole query", Paces.LEAF: "one for each path from a table"}
 
 
 def schedule_text(plan: DeltaPlan, schedule: Schedule) -> str:
@@ -22,15 +24,18 @@ def schedule_text(plan: DeltaPlan, schedule: Schedule) -> str:
 
 def curve_text(plan: DeltaPlan, schedule: Schedule) -> str:
     """A line for each step of the search; work as shares of the batch's."""
+    whole = schedule.goal.paces is Paces.UNIFORM
     return "".join(
-        f"final {figure(point.final_work)}, total {figure(point.total_work)}: {_raised(plan, point)}\n"
+        f"final {figure(point.final_work)}, total {figure(point.total_work)}: {_raised(plan, point, whole)}\n"
         for point in _shares(schedule)
     )
 
 
 def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
     """The schedule as JSON has it; work in seconds of a processor."""
+    methods = {each.writes: each.method for each in plan.subplans}
     return {
+        "paces": schedule.goal.paces.value,
         "goal": schedule.goal.final_work if schedule.goal.seconds is None else f"{schedule.goal.seconds} s",
         "final_work": rounded(schedule.final_work),
         "total_work": rounded(schedule.total_work),
@@ -40,6 +45,7 @@ def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
         "subplans": [
             {
                 "subplan": named(plan, each.writes),
+                "method": methods[each.writes],
                 "firings": len(each.firings),
                 "work": rounded(sum(each.firings)),
                 "final_work": rounded(each.firings[-1]),
@@ -101,6 +107,8 @@ class _Lines:
         yield f"Final work: {figure(share)} of the batch's, goal {goal}, at best {figure(found.reachable)}"
         yield f"Total work: {figure(total)} of the batch's"
         yield f"Batch: {figure(batch)} s, from scratch: {figure(found.recompute_work)} s"
+        if found.goal.paces in _FORCED:
+            yield f"Paces: forced to {_FORCED[found.goal.paces]}"
 
     def subplan(self, writes: int, indent: str) -> Iterator[str]:
         """A part and what it reads."""
@@ -139,10 +147,11 @@ def _shares(schedule: Schedule) -> Iterator[Point]:
         yield Point(each.final_work / batch, each.total_work / batch, each.raised, each.pace)
 
 
-def _raised(plan: DeltaPlan, point: Point) -> str:
+def _raised(plan: DeltaPlan, point: Point, whole: bool) -> str:
     if not point.raised:
         return "one firing"
-    return f"pace {point.pace} of {', '.join(_named_path(plan, each) for each in point.raised)}"
+    paths = "all" if whole else ", ".join(_named_path(plan, each) for each in point.raised)
+    return f"pace {point.pace} of {paths}"
 
 
 def _named_path(plan: DeltaPlan, path: Path) -> str:

@@ -14,7 +14,7 @@ from planner.delta_text import delta_text
 from planner.plan import Planned
 from planner.schedule import Schedule
 from planner.schedule_dot import schedule_dot
-from planner.schedule_text import curve_text, curve_values, figure, schedule_text, schedule_values
+from planner.schedule_text import curve_text, curve_values, figure, named, schedule_text, schedule_values
 from planner.text import text
 from proxy.outlook import Outlook
 from proxy.verdict import Verdict
@@ -36,13 +36,17 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A query as it was understood; its schedule, if that was asked for and it is known what comes."""
+    """A query as it was understood; its schedule, if that was asked for and it is known what comes.
+
+    `methods`: whether it is to be said how each part is worked.
+    """
 
     query: Query
     planned: Planned
     signatures: Signatures
     outlook: Outlook | None
     schedule: Schedule | None
+    methods: bool
 
     def verdict(self, explain: Explain | None) -> Verdict:
         """As the statement asks for it: of CREATE a warning, of EXPLAIN the explanation."""
@@ -53,6 +57,7 @@ class Explained:
         if explain.format == "DOT":
             return Verdict(schedule_dot(self.planned.delta, self.schedule))
         blocks = self._phases() if "VERBOSE" in explain.options else []
+        blocks += [("Methods", self._methods())] if self.methods else []
         blocks += self._scheduled(explain) if self.outlook else []
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
         return Verdict("\n".join(shown))
@@ -78,6 +83,10 @@ class Explained:
             ("Optimised plan", text(self.planned.optimised)),
             ("Delta plan", delta_text(self.planned.delta)),
         ]
+
+    def _methods(self) -> str:
+        delta = self.planned.delta
+        return "".join(f"{named(delta, each.writes)}: {each.method}\n" for each in delta.subplans)
 
     def _scheduled(self, explain: Explain) -> list[tuple[str, str]]:
         if self.schedule is None:

@@ -88,8 +88,9 @@ def judge(question: Question, signatures: Signatures) -> Verdict:
     if expected := question.options.get("EXPECT"):
         check_expectations(expected, question.tables, question.places.get("option", {}).get("EXPECT"))
     asked = question.explain.options if question.explain else frozenset[str]()
-    schedule = outlook.schedule(planned.delta, to_the_end="CURVE" in asked) if outlook else None
-    return Explained(query, planned, known, outlook, schedule).verdict(question.explain)
+    schedule = outlook.schedule(planned, to_the_end="CURVE" in asked) if outlook else None
+    methods = "METHOD" in question.options
+    return Explained(query, planned, known, outlook, schedule, methods).verdict(question.explain)
 
 
 def check(question: Question, signatures: Signatures, statistics: Statistics) -> tuple[Query, Planned]:

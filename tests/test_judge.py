@@ -10,10 +10,12 @@ import pytest
 from catalog.errors import Error
 from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
+from coordinator.planning import digest_of
 from dialect.places import places_in
 from dialect.statements import Query
 from proxy.explained import Explain
-from proxy.judge import Question, judge, read_question
+from proxy.judge import Question, check, judge, read_question
+from proxy.outlook import read_outlook
 from proxy.verdict import Verdict
 from tests.bindcases import read_snapshot
 
@@ -80,6 +82,8 @@ def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
         "history": [],
         "now": 0.0,
         "zone": "UTC",
+        "plan": None,
+        "corrections": {},
         "weights": {"jobs": 0.1},
     }
     explain = Explain(format, frozenset(options))
@@ -100,6 +104,42 @@ def test_a_goal_is_met_by_no_more_than_it_takes() -> None:
     values = json.loads(judge(asked(format="JSON", FINAL_WORK="0.5"), SNAPSHOT.signatures).explanation)
     assert values["goal"] == 0.5
     assert values["subplans"][0]["paths"][0]["pace"] == 3
+
+
+def test_forced_paces_are_said_to_be() -> None:
+    forced = asked("CURVE", FINAL_WORK="0.5", PACES="uniform")
+    shown = judge(forced, SNAPSHOT.signatures).explanation.splitlines()
+    assert "    Paces: forced to one for the whole query" in shown
+    assert shown[shown.index("  Curve:") + 2].endswith(": pace 2 of all")
+    values = json.loads(judge(asked(format="JSON", PACES="leaf"), SNAPSHOT.signatures).explanation)
+    assert (values["paces"], values["subplans"][0]["method"]) == ("leaf", "linear")
+
+
+def test_methods_are_told_where_one_is_forced() -> None:
+    text = "SELECT max(things.whole) AS whole FROM bound.things"
+    explained = question(text, explain=Explain("TEXT", frozenset()))
+    forced = replace(explained, options={"METHOD": "recompute"})
+    shown = judge(forced, SNAPSHOT.signatures).explanation
+    assert shown == "  Methods:\n    aggregate 1: recompute\n    answer 2: linear"
+    assert judge(explained, SNAPSHOT.signatures).explanation == ""
+
+
+@pytest.mark.parametrize(("plan", "more"), [("own", True), ("another", False), (None, False)])
+def test_corrections_are_those_of_a_plan(plan: str | None, more: bool) -> None:
+    """It writes ten times as many rows as the model says: that is more work."""
+    plain = asked(format="JSON")
+    assert plain.figures is not None
+    statistics = read_outlook(plain.figures, {}).statistics
+    _query, planned = check(plain, SNAPSHOT.signatures, statistics)
+    learned = {
+        "plan": digest_of(planned) if plan == "own" else plan,
+        "corrections": {str(each.writes): 10.0 for each in planned.delta.subplans},
+    }
+    corrected = replace(plain, figures={**plain.figures, **learned})
+    before, after = (
+        json.loads(judge(each, SNAPSHOT.signatures).explanation)["total_work"] for each in (plain, corrected)
+    )
+    assert (after > before) == more
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:

@@ -138,7 +138,7 @@ AS $body$
 BEGIN
     IF coalesce(current_setting('gavial.nonce', true), '') = '' OR NOT (
         gavial.is_scheduled(created -> 'options', request -> 'options')
-        OR request ->> 'format' = 'TEXT' AND request -> 'options' ? 'VERBOSE'
+        OR request ->> 'format' = 'TEXT' AND (request -> 'options' ? 'VERBOSE' OR created -> 'options' ? 'METHOD')
         OR request ->> 'format' = 'DOT') THEN
         RETURN;
     END IF;
