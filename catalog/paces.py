@@ -34,11 +34,12 @@ class PacedPath:
 
 @dataclass(frozen=True, slots=True)
 class SubplanText:
-    """A part of a query as users read of it."""
+    """A part of a query as users read of it, and by what its estimates are multiplied, if that is known."""
 
     subplan: int
     text: str
     method: str
+    correction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +113,24 @@ def save_outlook(
     connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO gavial.subplans (query_id, subplan, text, method) VALUES (%s, %s, %s, %s)", rows
+            "INSERT INTO gavial.subplans (query_id, subplan, text, method, correction) "
+            "VALUES (%s, %s, %s, %s, %s)",
+            rows,
         )
     connection.execute(
         "UPDATE gavial.queries SET predicted_final_work = %s, batch_work = %s, recompute_work = %s, "
         "goal_reachable = %s WHERE id = %s",
         (final_work, batch_work, recompute_work, reachable, query),
     )
+
+
+def corrections_of(connection: Connection, query: UUID) -> Mapping[int, float]:
+    """By subplan, how many times as many rows it writes as the cost model says; as far as that is known."""
+    found = connection.execute(
+        "SELECT subplan, correction FROM gavial.subplans WHERE query_id = %s AND correction IS NOT NULL",
+        (query,),
+    )
+    return dict(found.fetchall())
 
 
 def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from psycopg import Connection
+from psycopg.sql import SQL
 
 from catalog.batch import Batch, Bounds
 
@@ -134,11 +135,12 @@ def plan_of(connection: Connection, query: UUID) -> tuple[str, Any] | None:
 def save_plan(
     connection: Connection, query: UUID, digest: str, statistics: object, node_buffers: str
 ) -> list[str]:
-    """Begin anew under a plan; what was computed under another one is forgotten: its files.
+    """Begin anew under a plan; of another one all is forgotten: its parts, and what it computed, the files.
 
     `node_buffers` is the pattern of the names of the query's own buffers.
     """
-    connection.execute("DELETE FROM gavial.offsets WHERE query_id = %s", (query,))
+    for relation in (SQL("offsets"), SQL("subplans"), SQL("paths")):
+        connection.execute(SQL("DELETE FROM gavial.{} WHERE query_id = %s").format(relation), (query,))
     files = forget_batches_like(connection, node_buffers)
     connection.execute(
         "INSERT INTO gavial.plans (query_id, digest, statistics) VALUES (%s, %s, %s) "

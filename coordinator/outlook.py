@@ -103,6 +103,11 @@ class Outlook:
         return gone / float(changes[INSERTS] + changes[UPDATES] + gone) if gone else 0.0
 
 
+def corrections_from(factors: Mapping[int, float]) -> Corrections:
+    """As the catalog keeps them: of what comes and of what is taken back alike."""
+    return {subplan: Correction(factor, factor) for subplan, factor in factors.items()}
+
+
 def changed_rows(arrivals: Arrivals) -> float:
     """How many rows these are in the stream of changes: an update is two."""
     return arrivals.inserts + 2 * arrivals.updates + arrivals.deletes

@@ -14,12 +14,19 @@ from psycopg import Connection
 
 from catalog.errors import Error, Fenced
 from catalog.measurements import measured, rows_written, save_weights, weights
-from catalog.paces import PacedPath, SubplanText, save_expected, save_outlook, save_paces
+from catalog.paces import (
+    PacedPath,
+    SubplanText,
+    corrections_of,
+    save_expected,
+    save_outlook,
+    save_paces,
+)
 from catalog.running import Running
 from catalog.store import hold_epoch
 from coordinator.expecting import Expecting
 from coordinator.failing import failure_of
-from coordinator.outlook import Outlook, changed_rows
+from coordinator.outlook import Outlook, changed_rows, corrections_from
 from coordinator.query import StandingQuery
 from coordinator.statistics import read_statistics
 from planner.cost import Weights, weights_from
@@ -103,7 +110,7 @@ class Scheduling:
             save_outlook(
                 connection,
                 query.id,
-                _subplans(prepared.work.plan),
+                _subplans(prepared.work.plan, corrections),
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
@@ -128,9 +135,11 @@ class Scheduling:
 
 
 def _corrections(connection: Connection, query: Running, standing: StandingQuery) -> Corrections:
-    """What the period that has ended tells of the estimates."""
-    if standing.outlook is None or not standing.came:
-        return {} if standing.outlook is None else standing.outlook.played.corrections
+    """What the period that has ended tells of the estimates; else what is known of them."""
+    if standing.outlook is None:
+        return corrections_from(corrections_of(connection, query.id))
+    if not standing.came:
+        return standing.outlook.played.corrections
     return standing.outlook.corrections(standing.came, rows_written(connection, query.id))
 
 
@@ -154,8 +163,12 @@ def _paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
     ]
 
 
-def _subplans(plan: DeltaPlan) -> Sequence[SubplanText]:
-    return [SubplanText(each.writes, _what(plan, each.writes), each.method) for each in plan.subplans]
+def _subplans(plan: DeltaPlan, corrections: Corrections) -> Sequence[SubplanText]:
+    known = {buffer: each.inserts for buffer, each in corrections.items()}
+    return [
+        SubplanText(each.writes, _what(plan, each.writes), each.method, known.get(each.writes))
+        for each in plan.subplans
+    ]
 
 
 def _what(plan: DeltaPlan, buffer: int) -> str:

@@ -10,32 +10,48 @@ from zoneinfo import ZoneInfo
 
 from catalog.schema import TableName
 from coordinator.forecast import History, forecast
+from coordinator.outlook import changed_rows, corrections_from
+from coordinator.planning import digest_of
 from coordinator.statistics import table_statistics
 from dialect.expectations import rows_expected
 from planner.cost import Weights, weights_from
 from planner.pace import limit_of, schedule
+from planner.plan import Planned
 from planner.schedule import Arrivals, Goal, Schedule, goal_of
+from planner.simulation import Corrections
 from planner.statistics import Statistics
-from planner.weighted import DeltaPlan
 
 _NOTHING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A period of the query: what its tables hold when it begins, what comes, and what work takes."""
+    """A period of the query: what its tables hold when it begins, what comes, and what work takes.
+
+    The corrections are those of a plan: its digest.
+    """
 
     statistics: Statistics
     arrivals: Mapping[TableName, Arrivals]
     weights: Weights
     goal: Goal
     on_demand: bool
+    corrections: Corrections
+    plan: str | None
 
-    def schedule(self, plan: DeltaPlan, *, to_the_end: bool) -> Schedule | None:
+    def schedule(self, planned: Planned, *, to_the_end: bool) -> Schedule | None:
         """How often its parts would be worked; None where nobody knows what comes."""
-        if not any(each.inserts for each in self.arrivals.values()):
+        if not any(changed_rows(each) for each in self.arrivals.values()):
             return None
-        return schedule(plan, self.statistics, self.arrivals, self.weights, self.goal, to_the_end=to_the_end)
+        return schedule(
+            planned.delta,
+            self.statistics,
+            self.arrivals,
+            self.weights,
+            self.goal,
+            self.corrections if self.plan == digest_of(planned) else {},
+            to_the_end=to_the_end,
+        )
 
     @property
     def is_wish(self) -> bool:
@@ -58,6 +74,8 @@ def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outl
         weights_from(figures["weights"]),
         goal_of(options),
         options.get("TRIGGER", "on demand") == "on demand",
+        corrections_from({int(subplan): each for subplan, each in figures["corrections"].items()}),
+        figures["plan"],
     )
 
 

@@ -1,5 +1,6 @@
 -- What the costs of a query depend on: sizes of its tables, what comes, and what work takes here.
 GRANT SELECT (query_id, relation, expected) ON gavial.reads TO PUBLIC;
+GRANT SELECT (query_id, digest) ON gavial.plans TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION gavial.sizes(relation oid) RETURNS jsonb
     LANGUAGE sql STABLE
@@ -42,6 +43,10 @@ AS $body$
                       AND a.hour > now() - interval '28 days'),
         'now', extract(epoch FROM now()),
         'zone', current_setting('TimeZone'),
+        'plan', (SELECT p.digest FROM gavial.queries q JOIN gavial.plans p ON p.query_id = q.id WHERE q.view = $1),
+        'corrections', (SELECT coalesce(jsonb_object_agg(s.subplan::text, s.correction), '{}')
+                        FROM gavial.queries q JOIN gavial.subplans s ON s.query_id = q.id
+                        WHERE q.view = $1 AND s.correction IS NOT NULL),
         'weights', coalesce((SELECT w.weights FROM gavial.weights w), '{}'))
 $body$;
 COMMENT ON FUNCTION gavial.figures(oid) IS 'what the cost of keeping a query depends on, as far as it is known';
