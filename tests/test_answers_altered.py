@@ -1,4 +1,4 @@
-"""Standing queries over tables that are altered, or captured anew (G1, G8, F20)."""
+"""Standing queries over tables that are altered or captured anew, or with other options (G1, G8, F20)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import ask, check, ended, status_of, wait_until_answered
+from tests.answering import ANSWER_SECONDS, ask, check, differences, ended, status_of, wait_until_answered
 from tests.capturing import one, rows_of, wait_until_captured
 from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, session
@@ -37,6 +37,24 @@ def make(connection: psycopg.Connection, name: str, query: str) -> None:
     """A standing query with its first answer."""
     connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
     wait_until_answered(connection, [name])
+
+
+def explained(connection: psycopg.Connection, statement: str) -> list[str]:
+    """The lines that EXPLAIN prints, without what they are indented by."""
+    return [str(line).strip() for (line,) in connection.execute(f"EXPLAIN {statement}".encode())]
+
+
+def wait_until_worked(connection: psycopg.Connection, name: str, method: str, forced: int) -> None:
+    """Its groups are computed by this method, and so many of its paths have the pace of others."""
+    subplans = "SELECT count(*) = 1 FROM gavial.subplans JOIN gavial.queries q ON q.id = query_id "
+    subplans += "WHERE q.result = %s::regclass AND text LIKE 'aggregate %%' AND method = %s"
+    paths = "SELECT count(*) = %s FROM gavial.paths JOIN gavial.queries q ON q.id = query_id "
+    paths += "WHERE q.result = %s::regclass AND reason = 'forced to the pace of others'"
+    wait_until(
+        lambda: one(connection, subplans, name, method) and one(connection, paths, forced, name),
+        f"{name} is not worked as its options say",
+        ANSWER_SECONDS,
+    )
 
 
 def test_who_reads_a_column_that_cannot_be_stored_is_refused(user: psycopg.Connection) -> None:
@@ -127,3 +145,48 @@ def test_who_reads_a_table_that_is_captured_anew_begins_anew(dsn: str, user: psy
         assert one(user, "SELECT position FROM gavial.queries") == before
     assert ended(user, run).state == "done"
     check(user, "q")
+
+
+# By the name of each query: its option, how its groups are computed, and how many of its three paths have a
+# forced pace; and what that is altered to.
+FORCED = {
+    "whole": ("PACES = uniform", "linear", 2),
+    "leaf": ("PACES = leaf", "linear", 1),
+    "anew": ("METHOD = recompute", "recompute", 0),
+    "direct": ("METHOD = linear", "linear", 0),
+}
+ALTERED = {
+    "whole": ("SET (PACES = leaf)", "linear", 1),
+    "leaf": ("RESET (PACES)", "linear", 0),
+    "anew": ("RESET (METHOD)", "linear", 0),
+    "direct": ("SET (METHOD = recompute)", "recompute", 0),
+}
+
+
+def test_what_is_forced_changes_no_answer(user: psycopg.Connection) -> None:
+    user.execute(
+        "CREATE TABLE t (a int PRIMARY KEY, b int, c int); CREATE TABLE u (b int PRIMARY KEY, d int)"
+    )
+    user.execute("INSERT INTO u SELECT g, g % 3 FROM generate_series(1, 10) g")
+    user.execute("INSERT INTO t SELECT g, g % 10 + 1, g FROM generate_series(1, 200) g")
+    query = "SELECT d, count(*) AS n, sum(c) AS c FROM t JOIN u USING (b) GROUP BY d"
+    for name, (option, _method, _forced) in FORCED.items():
+        options = f"FINAL_WORK = 0.2, EXPECT = 't 300, u 30', {option}"
+        user.execute(f"CREATE STANDING QUERY {name} WITH ({options}) AS {query} WITH NO DATA".encode())
+    for name, (_option, method, forced) in FORCED.items():
+        wait_until_worked(user, name, method, forced)
+    assert "Paces: forced to one for the whole query" in explained(user, "(CURVE) STANDING QUERY whole")
+    for statement in "STANDING QUERY anew", f"CREATE STANDING QUERY z WITH (METHOD = recompute) AS {query}":
+        assert {"Methods:", "inner join 2: linear", "aggregate 3: recompute"} <= {*explained(user, statement)}
+    user.execute("UPDATE t SET b = b % 10 + 1 WHERE a < 50; DELETE FROM u WHERE b = 3")
+    check(user, *FORCED)
+    for name, (change, _method, _forced) in ALTERED.items():
+        user.execute(f"ALTER STANDING QUERY {name} {change}".encode())
+    user.execute("INSERT INTO t SELECT g, g % 11 + 1, g FROM generate_series(201, 300) g")
+    assert not differences(user, *FORCED)
+    user.execute("DELETE FROM t WHERE a % 7 = 0; INSERT INTO u VALUES (11, 1)")
+    check(user, *FORCED)
+    for name, (_change, method, forced) in ALTERED.items():
+        wait_until_worked(user, name, method, forced)
+    user.execute("UPDATE t SET c = c + 1 WHERE a % 2 = 0; INSERT INTO u VALUES (3, 2)")
+    check(user, *FORCED)
