@@ -43,10 +43,12 @@ _CAPTURE: Final = """
         UPDATE gavial.sources s SET emptied = '0/0'::pg_lsn + r.value::numeric
         FROM moved, jsonb_each_text(%(emptied)s) r WHERE s.relation = r.key::oid
     ), arrived AS (
-        INSERT INTO gavial.arrivals AS a
-        SELECT r.key::oid, date_trunc('hour', %(time)s::timestamptz), r.value::bigint
-        FROM moved, jsonb_each_text(%(arrivals)s) r
-        ON CONFLICT (relation, hour) DO UPDATE SET rows = a.rows + excluded.rows
+        INSERT INTO gavial.arrivals AS a (relation, hour, rows, updates, deletes)
+        SELECT r.relation, date_trunc('hour', %(time)s::timestamptz), r.rows, r.updates, r.deletes
+        FROM moved, jsonb_to_recordset(%(arrivals)s)
+            r (relation oid, rows bigint, updates bigint, deletes bigint)
+        ON CONFLICT (relation, hour) DO UPDATE SET rows = a.rows + excluded.rows,
+            updates = a.updates + excluded.updates, deletes = a.deletes + excluded.deletes
     )
     SELECT FROM moved
 """
@@ -81,26 +83,40 @@ def require_epoch(connection: Connection, epoch: int) -> None:
         raise Fenced(_FENCED)
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Changed rows of a table; among them updates, which are two rows each, and deleted ones."""
+
+    rows: int = 0
+    updates: int = 0
+    deletes: int = 0
+
+    def __add__(self, more: Arrived) -> Arrived:
+        return Arrived(self.rows + more.rows, self.updates + more.updates, self.deletes + more.deletes)
+
+
 def commit_capture(
     connection: Connection,
     epoch: int,
     position: int,
     time: datetime | None,
     batches: Iterable[Batch],
-    arrivals: Mapping[int, int],
+    arrivals: Mapping[int, Arrived],
     emptied: Mapping[int, int],
 ) -> None:
     """Name the batches and move the position up to which everything is captured: both or neither.
 
-    `time` is that of the last commit; by the tables' oids, `arrivals` counts changed rows and `emptied`
-    has the positions of TRUNCATEs.
+    `time` is that of the last commit; by the tables' oids, `arrivals` has what came and `emptied` the
+    positions of TRUNCATEs.
     """
     values = {
         "epoch": epoch,
         "position": position,
         "time": time,
         "batches": _json(batches),
-        "arrivals": json.dumps(arrivals),
+        "arrivals": json.dumps(
+            [{"relation": oid, **dataclasses.asdict(each)} for oid, each in arrivals.items()]
+        ),
         "emptied": json.dumps(emptied),
     }
     if connection.execute(_CAPTURE, values).rowcount == 0:

@@ -113,6 +113,17 @@ def changed_rows(arrivals: Arrivals) -> float:
     return arrivals.inserts + 2 * arrivals.updates + arrivals.deletes
 
 
+def kind_of(rows: float, updates: float, deletes: float) -> Arrivals:
+    """In which proportions changes come of which there were so many; where there were none, new rows."""
+    return Arrivals(rows - 2 * updates - deletes, updates, deletes) if rows else Arrivals(1.0)
+
+
+def stated(kind: Arrivals, rows: float) -> Arrivals:
+    """So many rows as EXPECT counts them, of each kind in proportion: an update is one."""
+    factor = rows / (kind.inserts + kind.updates + kind.deletes)
+    return Arrivals(kind.inserts * factor, kind.updates * factor, kind.deletes * factor)
+
+
 def scaled(arrivals: Arrivals, rows: float) -> Arrivals:
     """So many changed rows, of each kind in proportion; where none were expected, new ones."""
     expected = changed_rows(arrivals)

@@ -24,7 +24,7 @@ from catalog.paces import (
 )
 from catalog.running import Running
 from catalog.store import hold_epoch
-from coordinator.expecting import Expecting
+from coordinator.expecting import arrivals as expected_arrivals
 from coordinator.failing import failure_of
 from coordinator.outlook import Outlook, changed_rows, corrections_from
 from coordinator.query import StandingQuery
@@ -60,7 +60,6 @@ class Scheduling:
     def __init__(self, place: Place, standing: Callable[[Connection, Running], StandingQuery]) -> None:
         self._place = place
         self._standing = standing
-        self._expecting = Expecting()
         self._made: dict[UUID, _Made] = {}
         self._weights: Weights | None = None
         self._fitted = float("-inf")
@@ -95,7 +94,7 @@ class Scheduling:
     def _choose(self, connection: Connection, query: Running) -> None:
         standing = self._standing(connection, query)
         prepared = standing.prepared
-        arrivals = self._expecting.arrivals(connection, query, prepared.tables)
+        arrivals = expected_arrivals(connection, query, prepared.tables)
         statistics = read_statistics(connection, prepared.tables)
         known = self._known_weights(connection)
         corrections = _corrections(connection, query, standing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from catalog.schema import TableName
 from coordinator.forecast import History, forecast
-from coordinator.outlook import changed_rows, corrections_from
+from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
 from coordinator.planning import digest_of
 from coordinator.statistics import table_statistics
 from dialect.expectations import rows_expected
@@ -85,8 +85,20 @@ def _arrivals(
     """As EXPECT says; else what the coordinator expects; else as rows came so far."""
     known = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
     known = known or dict(_forecast(figures, options, oids))
-    known |= {oids[name]: float(rows) for name, rows in rows_expected(options.get("EXPECT"), oids).items()}
-    return {name: Arrivals(known.get(oid, 0.0)) for name, oid in oids.items()}
+    kinds = _kinds(figures, oids)
+    found = {name: scaled(kinds[name], known.get(oid, 0.0)) for name, oid in oids.items()}
+    said = rows_expected(options.get("EXPECT"), oids)
+    return {**found, **{name: stated(kinds[name], float(rows)) for name, rows in said.items()}}
+
+
+def _kinds(figures: Mapping[str, Any], oids: Mapping[TableName, int]) -> Mapping[TableName, Arrivals]:
+    """Of the changes that came so far."""
+    came: dict[int, list[Sequence[float]]] = {oid: [] for oid in oids.values()}
+    for oid, _hour, *counts in figures["history"]:
+        came[oid].append(counts)
+    return {
+        name: kind_of(*map(sum, zip((0.0, 0.0, 0.0), *came[oid], strict=True))) for name, oid in oids.items()
+    }
 
 
 def _forecast(
@@ -94,7 +106,7 @@ def _forecast(
 ) -> Mapping[int, float]:
     """For a period that begins now."""
     rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids.values()}
-    for oid, hour, count in figures["history"]:
+    for oid, hour, count, *_kinds in figures["history"]:
         rows[oid][datetime.fromtimestamp(hour, UTC)] = count
     seen = [hour for hours in rows.values() for hour in hours]
     if not seen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from psycopg import Connection
 from catalog.batch import Batch
 from catalog.errors import Error, ObjectNotInState
 from catalog.failpoints import failpoint
-from catalog.store import SourceState, hold_epoch, manifest, source_states
+from catalog.store import Arrived, SourceState, hold_epoch, manifest, source_states
 from sources.changes import changes_of
 from sources.collected import Rows
 from sources.lookup import Lookup, renewed
@@ -43,10 +43,10 @@ class Unfollowed(Exception):
 
 @dataclass(slots=True)
 class Sealed:
-    """Batches that no manifest names yet; how many rows changed in each table, and which were truncated."""
+    """Batches that no manifest names yet; what came to each table, and which were truncated."""
 
     batches: list[Batch] = field(default_factory=list)
-    arrivals: Counter[int] = field(default_factory=Counter)
+    arrivals: defaultdict[int, Arrived] = field(default_factory=lambda: defaultdict(Arrived))
     emptied: dict[int, int] = field(default_factory=dict)
 
 
@@ -104,7 +104,7 @@ class Sealer:
                     start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
                     batch = self._place.warehouse.seal(table_buffer(oid), table, start, end, version)
                     sealed.batches.append(batch)
-                    sealed.arrivals[oid] += batch.rows
+                    sealed.arrivals[oid] += arrived(table)
                     failpoint("capture: batch sealed")
                     self._breathe()
         except Unfollowed:
@@ -189,6 +189,14 @@ class Sealer:
         with self._connection.transaction():
             hold_epoch(self._connection, self._place.epoch)
             self._connection.execute(_SET_ASIDE, (state, detail, oid))
+
+
+def arrived(changes: pa.Table) -> Arrived:
+    """How many rows these changes are, and of which kinds."""
+    is_update = changes.column(IS_UPDATE)
+    is_delete = pc.and_not(pc.less(changes.column(WEIGHT), 0), is_update)
+    updated, deleted = (pc.sum(each, min_count=0).as_py() for each in (is_update, is_delete))
+    return Arrived(changes.num_rows, updated // 2, deleted)
 
 
 def taken_back(changes: pa.Table, lsn: int) -> pa.Table:

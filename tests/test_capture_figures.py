@@ -81,6 +81,20 @@ def test_figures_of_tables(site: Site) -> None:
         wait_until(lambda: bool(one(site.connection, figures)), "the figures of a table are not there")
 
 
+def test_kinds_of_changes_are_counted(site: Site) -> None:
+    with site.captured() as capture:
+        site.connection.execute("INSERT INTO pairs SELECT g, 'x' FROM generate_series(1, 20) g")
+        with site.connection.transaction():
+            site.connection.execute("UPDATE pairs SET b = 'y' WHERE a <= 7")
+            site.connection.execute("DELETE FROM pairs WHERE a > 15")
+        site.catch_up(capture)
+        kinds = "SELECT sum(rows)::int, sum(updates)::int, sum(deletes)::int FROM gavial.arrivals"
+        assert site.connection.execute(kinds).fetchall() == [(20 + 2 * 7 + 5, 7, 5)]
+        site.connection.execute("TRUNCATE pairs")
+        site.catch_up(capture)
+        assert one(site.connection, "SELECT sum(deletes) >= 20 FROM gavial.arrivals")
+
+
 def test_who_holds_a_table_does_not_hold_capture_up(site: Site) -> None:
     with site.captured() as capture, psycopg.connect(site.dsn) as holder:
         holder.execute("SELECT FROM gavial.sources FOR UPDATE")

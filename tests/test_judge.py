@@ -13,6 +13,7 @@ from catalog.types import INT4, SqlType
 from coordinator.planning import digest_of
 from dialect.places import places_in
 from dialect.statements import Query
+from planner.schedule import Arrivals
 from proxy.explained import Explain
 from proxy.judge import Question, check, judge, read_question
 from proxy.outlook import read_outlook
@@ -141,6 +142,18 @@ def test_corrections_are_those_of_a_plan(plan: str | None, more: bool) -> None:
         json.loads(judge(each, SNAPSHOT.signatures).explanation)["total_work"] for each in (plain, corrected)
     )
     assert (after > before) == more
+
+
+def test_kinds_of_changes_are_those_that_came() -> None:
+    """Of a million changed rows half a million are updates, if only updates came."""
+    figures = asked().figures
+    assert figures is not None
+    [(name, coming)] = read_outlook(figures, {}).arrivals.items()
+    assert coming == Arrivals(1e6)
+    history = [[figures["tables"][0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
+    updated = figures | {"history": history}
+    assert read_outlook(updated, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
+    assert read_outlook(updated, {"EXPECT": "things 300"}).arrivals == {name: Arrivals(0, 300, 0)}
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.fired import Fired, Share
-from coordinator.outlook import Outlook, changed_rows, scaled
+from coordinator.outlook import Outlook, changed_rows, kind_of, scaled, stated
 from planner.cost import Weights
 from planner.incremental import derive
 from planner.logical import LogicalQuery
@@ -70,3 +70,11 @@ def test_rows_are_scaled_kind_by_kind() -> None:
     assert scaled(Arrivals(10, 20, 30), 160) == Arrivals(20, 40, 60)
     assert changed_rows(Arrivals(20, 40, 60)) == pytest.approx(160)
     assert scaled(Arrivals(0), 5) == Arrivals(5)
+
+
+def test_kinds_are_those_of_what_came() -> None:
+    """Both versions of an updated row are changed rows; of rows that the owner states it is one."""
+    kind = kind_of(160, 40, 60)
+    assert kind == Arrivals(20, 40, 60)
+    assert stated(kind, 60) == Arrivals(10, 20, 30)
+    assert kind_of(0, 0, 0) == Arrivals(1)

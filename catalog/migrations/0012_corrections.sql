@@ -8,7 +8,3 @@ ALTER TABLE gavial.arrivals
     ADD deletes bigint NOT NULL DEFAULT 0;
 COMMENT ON COLUMN gavial.arrivals.updates IS 'updates among them, each counted once';
 COMMENT ON COLUMN gavial.arrivals.deletes IS 'rows deleted among them';
-
-ALTER TABLE gavial.measurements ADD rows_predicted float8;
-COMMENT ON COLUMN gavial.measurements.rows_predicted IS
-    'changed rows that it would have written by the cost model, for what it read, without any correction';

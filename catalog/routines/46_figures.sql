@@ -37,7 +37,7 @@ AS $body$
         'expected', (SELECT coalesce(jsonb_object_agg(r.relation::oid::text, r.expected), '{}')
                      FROM gavial.queries q JOIN gavial.reads r ON r.query_id = q.id
                      WHERE q.view = $1 AND r.expected IS NOT NULL),
-        'history', (SELECT coalesce(jsonb_agg(jsonb_build_array(a.relation::oid::int8, extract(epoch FROM a.hour), a.rows)), '[]')
+        'history', (SELECT coalesce(jsonb_agg(jsonb_build_array(a.relation::oid::int8, extract(epoch FROM a.hour), a.rows, a.updates, a.deletes)), '[]')
                     FROM gavial.arrivals a
                     WHERE a.relation::oid IN (SELECT i.relation FROM gavial.inputs($1) i)
                       AND a.hour > now() - interval '28 days'),
