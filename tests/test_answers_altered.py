@@ -147,19 +147,15 @@ def test_who_reads_a_table_that_is_captured_anew_begins_anew(dsn: str, user: psy
     check(user, "q")
 
 
-# By the name of each query: its option, how its groups are computed, and how many of its three paths have a
-# forced pace; and what that is altered to.
+# By the name of each query: its options, how its groups are computed, and how many of its paths have a forced
+# pace; and what that is altered to.
 FORCED = {
-    "whole": ("PACES = uniform", "linear", 2),
-    "leaf": ("PACES = leaf", "linear", 1),
-    "anew": ("METHOD = recompute", "recompute", 0),
-    "direct": ("METHOD = linear", "linear", 0),
+    "coarse": ("PACES = uniform, METHOD = recompute", "recompute", 3),
+    "fine": ("PACES = leaf, METHOD = linear", "linear", 1),
 }
 ALTERED = {
-    "whole": ("SET (PACES = leaf)", "linear", 1),
-    "leaf": ("RESET (PACES)", "linear", 0),
-    "anew": ("RESET (METHOD)", "linear", 0),
-    "direct": ("SET (METHOD = recompute)", "recompute", 0),
+    "coarse": ("RESET (PACES, METHOD)", "linear", 0),
+    "fine": ("SET (PACES = uniform, METHOD = recompute)", "recompute", 3),
 }
 
 
@@ -173,10 +169,10 @@ def test_what_is_forced_changes_no_answer(user: psycopg.Connection) -> None:
     for name, (option, _method, _forced) in FORCED.items():
         options = f"FINAL_WORK = 0.2, EXPECT = 't 300, u 30', {option}"
         user.execute(f"CREATE STANDING QUERY {name} WITH ({options}) AS {query} WITH NO DATA".encode())
-    for name, (_option, method, forced) in FORCED.items():
+    for name, (_options, method, forced) in FORCED.items():
         wait_until_worked(user, name, method, forced)
-    assert "Paces: forced to one for the whole query" in explained(user, "(CURVE) STANDING QUERY whole")
-    for statement in "STANDING QUERY anew", f"CREATE STANDING QUERY z WITH (METHOD = recompute) AS {query}":
+    assert "Paces: forced to one for the whole query" in explained(user, "(CURVE) STANDING QUERY coarse")
+    for statement in "STANDING QUERY coarse", f"CREATE STANDING QUERY z WITH (METHOD = recompute) AS {query}":
         assert {"Methods:", "inner join 2: linear", "aggregate 3: recompute"} <= {*explained(user, statement)}
     user.execute("UPDATE t SET b = b % 10 + 1 WHERE a < 50; DELETE FROM u WHERE b = 3")
     check(user, *FORCED)
