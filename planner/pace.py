@@ -15,12 +15,13 @@ from planner.pace_search import Knobs, Raise, Search, levels
 from planner.pace_trim import trimmed
 from planner.paths import Path
 from planner.schedule import Arrivals, Goal, Point, Schedule, SubplanPlan
-from planner.simulation import Correction, Corrections, Simulation, simulation
+from planner.simulation import Correction, Corrections, OwnWeights, Simulation, simulation
 from planner.statistics import Statistics
 from planner.weighted import DeltaPlan, TableBuffer
 
 _NONE: Final = Arrivals(0.0)
 _UNCORRECTED: Final[Corrections] = MappingProxyType[int, Correction]({})
+_UNMEASURED: Final[OwnWeights] = MappingProxyType[int, Weights]({})
 _PAYS: Final = 0.02
 """Share of the batch's work: what brings the final work no further down than this is not worth its price."""
 
@@ -49,11 +50,12 @@ def simulated(
     arrivals: Mapping[TableName, Arrivals],
     weights: Weights,
     corrections: Corrections = _UNCORRECTED,
+    own: OwnWeights = _UNMEASURED,
 ) -> Simulation:
     """The period to be played; of a table that is not named nothing is expected."""
     tables = (each for each in plan.buffers if isinstance(each, TableBuffer))
     coming = {each.number: arrivals.get(each.table, _NONE) for each in tables}
-    return simulation(plan, statistics, coming, weights, corrections)
+    return simulation(plan, statistics, coming, weights, corrections, own)
 
 
 def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:

@@ -42,6 +42,9 @@ class Correction:
 Corrections: TypeAlias = Mapping[int, Correction]
 """By the buffers that subplans write."""
 
+OwnWeights: TypeAlias = Mapping[int, Weights]
+"""By the buffers that subplans write: weights of those whose firings have been measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -84,7 +87,12 @@ class Simulation:
     paths: tuple[Path, ...]
     weights: Weights
     corrections: Corrections
+    own: OwnWeights = field(default_factory=dict)
     remembered: tuple[dict[Pacing, Played], ...] = field(default_factory=tuple)
+
+    def weights_of(self, writes: int) -> Weights:
+        """What work costs in the subplan that writes this buffer."""
+        return self.own.get(writes, self.weights)
 
     def play(self, paces: Pacing) -> Outcome:
         """The period under these paces."""
@@ -131,7 +139,7 @@ class Simulation:
             scratch, _ = self.programs[place]
             flow, features = scratch.run(_scratch_leaves(subplan, held), np.ones(1))
             held[subplan.writes] = np.maximum(net(flow), 0.0)
-            total += float(work(features, self.weights)[0])
+            total += float(work(features, self.weights_of(subplan.writes))[0])
         return total
 
     def _play(self, place: int, paces: Pacing, played: Mapping[int, Played]) -> Played:
@@ -159,7 +167,9 @@ class Simulation:
         flow[BASIS] = np.log1p(-np.minimum(flow[BASIS] / np.maximum(contents[:-1], 1.0), _NEARLY_ALL))
         cumulated = np.zeros((len(flow), len(times) + 1))
         np.cumsum(flow, axis=1, out=cumulated[:, 1:])
-        return Played(work(features, self.weights), Written(times, contents, cumulated))
+        return Played(
+            work(features, self.weights_of(subplan.writes)), Written(times, contents, cumulated)
+        )
 
     def _brings(self, buffer: int, played: Mapping[int, Played]) -> bool:
         """Whether anything is expected to come in a buffer."""
@@ -203,6 +213,7 @@ def simulation(
     arrivals: Mapping[int, Arrivals],
     weights: Weights,
     corrections: Corrections,
+    own: OwnWeights,
 ) -> Simulation:
     """Everything that does not depend on paces, worked out once."""
     known: dict[int, Known] = {}
@@ -218,8 +229,8 @@ def simulation(
     under: dict[int, set[int]] = {}
     for subplan in plan.subplans:
         scratch = program(subplan, known, None)
-        known[subplan.writes] = own = _node(plan, subplan, scratch, known)
-        programs.append((scratch, program(subplan, known, own)))
+        known[subplan.writes] = outcome = _node(plan, subplan, scratch, known)
+        programs.append((scratch, program(subplan, known, outcome)))
         places = under[subplan.writes] = set()
         for buffer in subplan.reads:
             places |= {len(paths)} | under.get(buffer, set())
@@ -234,6 +245,7 @@ def simulation(
         tuple(paths),
         weights,
         corrections,
+        own,
         tuple(dict[Pacing, Played]() for _ in plan.subplans),
     )
 
@@ -255,7 +267,7 @@ def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> K
     columns = {}
     for each, attribute in zip(buffer.fields, buffer.attributes, strict=True):
         column = known.columns.get(attribute)
-        grows = column is not None and column.distinct >= _MANY * known.rows
+        grows = column is not None and _is_growing(column, known.rows)
         values = _grown(column, known.rows, rows)
         columns[each.column] = Spread(values, moves, values.distinct, buffer.number, rows, grows)
     return Known(columns, rows, not arriving.updates and not arriving.deletes)
@@ -265,9 +277,15 @@ def _grown(column: ColumnStatistics | None, before: float, after: float) -> Colu
     """A column once all rows have come: one with many different values has as many more of them."""
     if column is None:
         return ColumnStatistics(max(1.0, after / 10))
-    many = column.distinct >= _MANY * before
-    distinct = column.distinct * max(1.0, after / max(before, 1.0)) if many else column.distinct
-    return ColumnStatistics(max(1.0, distinct), column.null_share, column.least, column.greatest)
+    distinct = column.distinct
+    if _is_growing(column, before):
+        distinct *= max(1.0, after / max(before, 1.0))
+    return replace(column, distinct=max(1.0, distinct))
+
+
+def _is_growing(column: ColumnStatistics, rows: float) -> bool:
+    """Whether it gets new values as rows come."""
+    return column.distinct >= _MANY * rows if column.grows is None else column.grows
 
 
 def _node(plan: DeltaPlan, subplan: Subplan, scratch: Program, known: Mapping[int, Known]) -> Known:

@@ -17,13 +17,15 @@ class ColumnStatistics:
     """How many different values a column has, which share of its rows is NULL, and its bounds where they
     are numbers.
 
-    Dates and timestamps count as numbers: days and microseconds since 2000-01-01.
+    Dates and timestamps count as numbers: days and microseconds since 2000-01-01. `grows`: new rows have new
+    values; where nobody says so, they have if there are many.
     """
 
     distinct: float
     null_share: float = 0.0
     least: float | None = None
     greatest: float | None = None
+    grows: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
