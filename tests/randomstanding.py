@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import cycle
 from random import Random
 from typing import Final
 
 import psycopg
 
+from dialect.settings import METHODS
 from tests.answering import ANSWER_SECONDS, ask, ended, status_of
 from tests.capturing import one
 from tests.randomqueries import RandomQueries
@@ -35,7 +37,8 @@ class Standing:
         self._fill(tables)
         source = RandomQueries(random, tables)
         texts = {f"{SCHEMA}.q{number}": source.query() for number in range(queries)}
-        made = {name: text for name, text in texts.items() if self._create(name, text)}
+        methods = cycle(METHODS)
+        made = {name: text for name, text in texts.items() if self._create(name, text, next(methods))}
         for name in made:
             wait_until(
                 lambda name=name: status_of(self.connection, name)[0] != "initialising",  # type: ignore[misc]
@@ -58,9 +61,9 @@ class Standing:
         with self.connection.transaction():
             self._execute(*tables.statements())
 
-    def _create(self, name: str, text: str) -> bool:
+    def _create(self, name: str, text: str, method: str) -> bool:
         try:
-            self._execute(f"CREATE STANDING QUERY {name} AS {text} WITH NO DATA")
+            self._execute(f"CREATE STANDING QUERY {name} WITH (METHOD = {method}) AS {text} WITH NO DATA")
         except psycopg.errors.FeatureNotSupported:
             self.counts["refused"] += 1
             return False
