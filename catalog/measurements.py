@@ -14,15 +14,21 @@ _MEASURED: Final = """
     SELECT features, seconds, elapsed FROM gavial.measurements WHERE (features ->> 'jobs')::float8 > 0
     ORDER BY execution DESC, subplan LIMIT %s
 """
-_WRITTEN: Final = """
-    SELECT m.subplan, sum(m.rows_out)::int8
-    FROM (SELECT t.position, lag(t.position) OVER (ORDER BY t.fired) AS since FROM gavial.triggers t
-          WHERE t.query_id = %(query)s ORDER BY t.fired DESC LIMIT 1) AS period
-    JOIN gavial.executions e ON e.position > period.since AND e.position <= period.position
-    JOIN gavial.measurements m ON m.execution = e.id
-    WHERE e.query_ids = ARRAY[%(query)s::uuid] AND e.finished IS NOT NULL
-    GROUP BY m.subplan
+_FIRED: Final = """
+    WITH period AS (
+        SELECT t.position AS since, lead(t.position) OVER (ORDER BY t.fired) AS position
+        FROM gavial.triggers t WHERE t.query_id = %(query)s ORDER BY t.fired DESC LIMIT 1 OFFSET %(ago)s
+    ), fired AS (
+        SELECT e.id, e.paths FROM period p JOIN gavial.executions e
+            ON e.position > p.since AND (p.position IS NULL OR e.position <= p.position)
+        WHERE e.query_ids = ARRAY[%(query)s::uuid] AND e.finished IS NOT NULL
+    )
 """
+_WRITTEN: Final = f"""
+    {_FIRED} SELECT m.subplan, sum(m.rows_out)::int8
+    FROM fired f JOIN gavial.measurements m ON m.execution = f.id GROUP BY m.subplan
+"""
+_FIRINGS: Final = f"{_FIRED} SELECT p.path, count(*) FROM fired f, unnest(f.paths) p (path) GROUP BY p.path"
 _MOST: Final = 400
 """The latest: machines and tables change."""
 
@@ -32,9 +38,14 @@ def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, f
     return list(connection.execute(_MEASURED, (_MOST,)))
 
 
-def rows_written(connection: Connection, query: UUID) -> Mapping[int, int]:
-    """By subplan, in the period of a query that ended last."""
-    return dict(connection.execute(_WRITTEN, {"query": query}))
+def rows_written(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
+    """By subplan, so many periods of a query ago; 0 is the one that is under way."""
+    return dict(connection.execute(_WRITTEN, {"query": query, "ago": ago}).fetchall())
+
+
+def firings(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
+    """By path, in the same period; that of its trigger is one."""
+    return dict(connection.execute(_FIRINGS, {"query": query, "ago": ago}).fetchall())
 
 
 def weights(connection: Connection) -> Mapping[str, float] | None:

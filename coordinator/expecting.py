@@ -9,10 +9,12 @@ from zoneinfo import ZoneInfo
 
 from psycopg import Connection
 
+from catalog.paces import Period
 from catalog.running import Running
 from catalog.schema import Table, TableName
 from coordinator.forecast import History, forecast
-from coordinator.outlook import kind_of, scaled, stated
+from coordinator.outlook import changed_rows, kind_of, scaled, stated
+from coordinator.straying import expected_rows
 from dialect.expectations import rows_expected
 from planner.schedule import Arrivals
 
@@ -35,18 +37,38 @@ _SINCE: Final = """
 """
 
 
-def arrivals(connection: Connection, query: Running, tables: Sequence[Table]) -> Mapping[TableName, Arrivals]:
-    """Until the next trigger; nothing where nobody knows."""
+def expected_arrivals(
+    connection: Connection, query: Running, tables: Sequence[Table], period: Period
+) -> Mapping[TableName, Arrivals]:
+    """From the last trigger to the next; nothing where nobody knows."""
     oids = [each.oid for each in tables]
     kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
     kinds |= {oid: kind_of(*counts) for oid, *counts in connection.execute(_KINDS, (oids,))}
+    said = rows_expected(query.options.get("EXPECT"), (each.name for each in tables))
+    coming = _coming(connection, query, oids, period)
+    found = {}
+    for each in tables:
+        kind, oid = kinds[each.oid], each.oid
+        rows = said.get(each.name)
+        found[each.name] = scaled(
+            kind,
+            expected_rows(
+                period.came.get(oid, 0),
+                coming.get(oid),
+                None if rows is None else changed_rows(stated(kind, rows)),
+                period.expected.get(oid, 0.0),
+            ),
+        )
+    return found
+
+
+def _coming(
+    connection: Connection, query: Running, oids: Sequence[int], period: Period
+) -> Mapping[int, float]:
+    """From now on, by table; nothing is said where the trigger may fire at any time."""
     zone = ZoneInfo(query.settings.get("TimeZone", "UTC"))
-    history = _history(connection, query, oids)
-    rows = forecast(query.options.get("TRIGGER", "on demand"), history, zone) or {}
-    found = {each.name: scaled(kinds[each.oid], rows.get(each.oid, 0.0)) for each in tables}
-    of = {each.name: kinds[each.oid] for each in tables}
-    said = rows_expected(query.options.get("EXPECT"), of)
-    return {**found, **{name: stated(of[name], count) for name, count in said.items()}}
+    history, came = _history(connection, query, oids), sum(period.came.values())
+    return forecast(query.options.get("TRIGGER", "on demand"), history, zone, came) or {}
 
 
 def _history(connection: Connection, query: Running, oids: Sequence[int]) -> History:

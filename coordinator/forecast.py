@@ -38,20 +38,23 @@ class _Rate:
     seconds: float = 0.0
 
 
-def forecast(trigger: str, history: History, zone: ZoneInfo) -> Mapping[int, float] | None:
-    """Rows by table from the last time the trigger fired to the next; None where that may be any time."""
+def forecast(trigger: str, history: History, zone: ZoneInfo, came: int = 0) -> Mapping[int, float] | None:
+    """Rows by table from now to the next time the trigger fires; None where that may be any time.
+
+    So many have come since it fired.
+    """
     if not history.fired:
         return None
-    last = history.fired[-1]
-    end = next_time(trigger, last, zone)
-    most = rows_due(trigger)
+    last, most = history.fired[-1], rows_due(trigger)
+    start, end = max(last, history.now), next_time(trigger, last, zone)
+    left = None if most is None else max(most - came, 0)
     if end is None and most is None:
         usual = _usual_period(history.fired)
         end = None if usual is None else last + usual
-    if end is not None:
-        found = {table: _rows(history, table, last, end, zone) for table in history.rows}
-        return found if most is None else _at_most(found, most)
-    return None if most is None else _in_shares(history, most)
+    if end is not None and end > start:
+        found = {table: _rows(history, table, start, end, zone) for table in history.rows}
+        return found if left is None else _at_most(found, left)
+    return None if left is None else _in_shares(history, left)
 
 
 def _usual_period(fired: Sequence[datetime]) -> timedelta | None:

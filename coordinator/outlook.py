@@ -8,11 +8,15 @@ from math import sqrt
 from typing import Final
 
 from catalog.executions import Measurement, Outcome
+from catalog.schema import TableName
 from coordinator.fired import Fired, Share
+from coordinator.pacing import rows_of, tables_below
+from coordinator.straying import Worked, has_read, is_misjudged
 from planner.flow import DELETES, INSERTS, UPDATES, gross
 from planner.measured import Seen, features_of, predicted
 from planner.schedule import Arrivals, Schedule
 from planner.simulation import Correction, Corrections, Pacing, Played, Simulation
+from planner.statistics import Statistics
 
 _MOST: Final = 100.0
 """Estimates that are further off are not believed to be so by more than this."""
@@ -53,13 +57,31 @@ class Outlook:
         """The work of these rows, by table, in one firing."""
         return self._replayed(came).play((1,) * len(self.played.paths)).final
 
-    def corrections(self, came: Mapping[int, int], written: Mapping[int, int]) -> Corrections:
+    def misjudged(self, worked: Worked) -> Mapping[int, int]:
+        """Where subplans that have read most of what came wrote more rows than believed, or fewer: which."""
+        below = tables_below(self.played.plan, self.tables)
+        read = [
+            has_read(worked.had.get(number, 0), rows_of(below[path], worked.came))
+            for number, path in enumerate(self.played.paths)
+        ]
+        played = self._worked(worked.came, worked.firings)
+        found = {}
+        for place, subplan in enumerate(self.played.plan.subplans):
+            rows = worked.written.get(subplan.writes, 0)
+            believed = float(gross(played[place].written.changes)[-1])
+            if all(read[each] for each in self.played.below[place]) and is_misjudged(rows, believed):
+                found[subplan.writes] = rows
+        return found
+
+    def corrections(
+        self, came: Mapping[int, int], firings: Mapping[int, int], written: Mapping[int, int]
+    ) -> Corrections:
         """By how much more subplans write than was believed, where they wrote so many rows for what came.
 
-        Half the way there, in orders of magnitude: a child's error is seen in its parents as well.
+        `firings` are those by path. Half the way there, in orders of magnitude: a child's error is seen in
+        its parents as well.
         """
-        paces = tuple(each.pace for each in self.schedule.paths)
-        played = self._replayed(came).play(paces).played
+        played = self._worked(came, firings)
         known = dict(self.played.corrections)
         for subplan, each in zip(self.played.plan.subplans, played, strict=True):
             believed, rows = float(gross(each.written.changes)[-1]), written.get(subplan.writes, 0)
@@ -68,6 +90,11 @@ class Outlook:
                 factor = min(max(before * sqrt(rows / believed), 1 / _MOST), _MOST)
                 known[subplan.writes] = Correction(factor, factor)
         return known
+
+    def _worked(self, came: Mapping[int, int], firings: Mapping[int, int]) -> tuple[Played, ...]:
+        """A period with these rows, by table, and firings, by path."""
+        paces = tuple(max(firings.get(number, 1), 1) for number in range(len(self.played.paths)))
+        return self._replayed(came).play(paces).played
 
     def _replayed(self, came: Mapping[int, int]) -> Simulation:
         """The same period with these rows, by table."""
@@ -101,6 +128,15 @@ class Outlook:
         changes = self.played.play(paces).played[places.index(buffer)].written.changes[:, -1]
         gone = float(changes[UPDATES] + changes[DELETES])
         return gone / float(changes[INSERTS] + changes[UPDATES] + gone) if gone else 0.0
+
+
+def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals]) -> Statistics:
+    """Of tables to which this has come since."""
+    tables = dict(statistics.tables)
+    for name, each in came.items():
+        known = statistics.of(name)
+        tables[name] = replace(known, rows=max(known.rows - each.inserts + each.deletes, 1.0))
+    return Statistics(tables)
 
 
 def corrections_from(factors: Mapping[int, float]) -> Corrections:

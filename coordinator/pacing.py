@@ -9,7 +9,8 @@ from typing import Final
 from planner.paths import Path
 from planner.weighted import DeltaPlan
 
-_SLACK: Final = 1.25
+SLACK: Final = 1.25
+"""What was expected may be exceeded by this before more is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def rows_of(tables: Iterable[int], came: Mapping[int, int]) -> int:
 
 def _is_due(paced: Paced, came: Mapping[int, int], expected: Mapping[int, float]) -> bool:
     now = rows_of(paced.tables, came)
-    rows = _outgrown(sum(expected.get(each, 0.0) for each in paced.tables), now)
+    rows = outgrown(sum(expected.get(each, 0.0) for each in paced.tables), now)
     return rows > 0 and _mark(paced.pace, now, rows) > _mark(paced.pace, paced.had, rows)
 
 
@@ -54,8 +55,8 @@ def _mark(pace: int, came: int, expected: float) -> int:
     return min(pace - 1, int(pace * came / expected))
 
 
-def _outgrown(expected: float, came: int) -> float:
+def outgrown(expected: float, came: int) -> float:
     """What may be expected where more came than was: twice as much, and so on."""
-    while 0 < expected * _SLACK < came:
+    while 0 < expected * SLACK < came:
         expected *= 2
     return expected

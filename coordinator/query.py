@@ -70,7 +70,8 @@ class Ready:
 
 @dataclass(slots=True)
 class StandingQuery:
-    """What is known of a query while it is worked; `came`: the rows of the period that ended last."""
+    """What is known of a query while it is worked; `came`: the rows of the period that ended last, until
+    its estimates are corrected by it."""
 
     place: Place
     engine: Engine

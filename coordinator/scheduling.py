@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -13,28 +14,35 @@ import psycopg
 from psycopg import Connection
 
 from catalog.errors import Error, Fenced
-from catalog.measurements import measured, rows_written, save_weights, weights
+from catalog.measurements import firings, measured, rows_written, save_weights, weights
 from catalog.paces import (
     PacedPath,
+    Period,
     SubplanText,
     corrections_of,
+    paces_of,
+    periods,
     save_expected,
     save_outlook,
     save_paces,
 )
 from catalog.running import Running
+from catalog.schema import TableName
 from catalog.store import hold_epoch
-from coordinator.expecting import arrivals as expected_arrivals
+from coordinator.expecting import expected_arrivals
 from coordinator.failing import failure_of
-from coordinator.outlook import Outlook, changed_rows, corrections_from
+from coordinator.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
 from coordinator.query import StandingQuery
 from coordinator.statistics import read_statistics
+from coordinator.straying import Worked, is_astray
+from coordinator.watching import Watching
 from planner.cost import Weights, weights_from
 from planner.fitting import Measured, fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
 from planner.simulation import Corrections
+from planner.statistics import Statistics
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.place import Place
 
@@ -47,33 +55,51 @@ _REST: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """For which answer and which options, how long it took, and until when that will do."""
+    """For which answer and which options, and until when that will do."""
 
     position: int | None
     options: Mapping[str, object]
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What the tables of a query held at its answer."""
+
+    position: int | None
+    statistics: Statistics
+
+
 class Scheduling:
-    """One query at a time, after each of its answers."""
+    """One query at a time, after each of its answers, and where its period goes another way than expected."""
 
     def __init__(self, place: Place, standing: Callable[[Connection, Running], StandingQuery]) -> None:
         self._place = place
         self._standing = standing
         self._made: dict[UUID, _Made] = {}
+        self._beginnings: dict[UUID, _Beginning] = {}
+        self._astray: set[UUID] = set()
+        self._watching = Watching()
         self._weights: Weights | None = None
         self._fitted = float("-inf")
 
     def step(self, connection: Connection, queries: Mapping[UUID, Running]) -> bool:
-        """Choose for one query that has had an answer since; False if there is none."""
+        """Choose for one query that has had an answer since, or is astray; False if there is none."""
         self._made = {id: made for id, made in self._made.items() if id in queries}
-        for query in queries.values():
-            if query.status == "active" and query.answered and query.captured and self._is_late(query):
+        self._beginnings = {id: each for id, each in self._beginnings.items() if id in queries}
+        able = [
+            each for each in queries.values() if each.status == "active" and each.answered and each.captured
+        ]
+        self._look(connection, able)
+        for query in able:
+            if self._is_late(query):
                 began = time.monotonic()
-                self._choose_or_say(connection, query)
+                with _told(connection, query):
+                    self._choose(connection, query)
                 now = time.monotonic()
-                rest = _REST * len(queries) * (now - began)
-                self._made[query.id] = _Made(query.position, query.options, now + rest)
+                until = now + _REST * len(queries) * (now - began)
+                self._made[query.id] = _Made(query.position, query.options, until)
+                self._astray.discard(query.id)
                 return True
         return False
 
@@ -81,31 +107,44 @@ class Scheduling:
         made = self._made.get(query.id)
         if made is None or made.options != query.options:
             return True
-        return made.position != query.position and made.until < time.monotonic()
+        is_other = made.position != query.position or query.id in self._astray
+        return is_other and made.until < time.monotonic()
 
-    def _choose_or_say(self, connection: Connection, query: Running) -> None:
-        try:
-            self._choose(connection, query)
-        except (Error, psycopg.Error) as error:
-            if isinstance(error, Fenced) or connection.closed:
-                raise
-            log.info("standing query %s, its paces: %s", query, failure_of(error))
+    def _look(self, connection: Connection, able: Sequence[Running]) -> None:
+        begun = {each.id: each for each in able if self._is_begun(each)}
+        for query, period in self._watching.stirred(connection, begun):
+            with _told(connection, query):
+                if self._is_astray(connection, query, period):
+                    self._astray.add(query.id)
+
+    def _is_begun(self, query: Running) -> bool:
+        made = self._made.get(query.id)
+        return made is not None and made.position == query.position
+
+    def _is_astray(self, connection: Connection, query: Running, period: Period) -> bool:
+        standing = self._standing(connection, query)
+        if standing.outlook is None:
+            return True
+        arrivals = expected_arrivals(connection, query, standing.prepared.tables, period)
+        if is_astray(period.expected, _rows(standing, arrivals)):
+            return True
+        return bool(standing.outlook.misjudged(_worked(connection, query, period)))
 
     def _choose(self, connection: Connection, query: Running) -> None:
         standing = self._standing(connection, query)
         prepared = standing.prepared
-        arrivals = expected_arrivals(connection, query, prepared.tables)
-        statistics = read_statistics(connection, prepared.tables)
+        period = self._period(connection, query)
+        arrivals = expected_arrivals(connection, query, prepared.tables, period)
+        statistics = self._statistics(connection, query, standing, arrivals, period)
         known = self._known_weights(connection)
-        corrections = _corrections(connection, query, standing)
+        corrections = _corrections(connection, query, standing, period)
         played = simulated(prepared.work.plan, statistics, arrivals, known, corrections)
         goal = goal_of(query.options)
         schedule = scheduled(played, goal, knobs_of(goal.paces, played))
-        rows = {each.oid: changed_rows(arrivals.get(each.name, Arrivals(0.0))) for each in prepared.tables}
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)
             save_paces(connection, query.id, _paths(schedule, prepared.work.plan))
-            save_expected(connection, query.id, rows)
+            save_expected(connection, query.id, _rows(standing, arrivals))
             save_outlook(
                 connection,
                 query.id,
@@ -116,6 +155,30 @@ class Scheduling:
                 reachable=_is_reachable(schedule, known),
             )
         standing.outlook = Outlook(played, schedule, prepared.work.tables)
+        standing.came = {}
+
+    def _period(self, connection: Connection, query: Running) -> Period:
+        """What was expected before is not, where something else was answered or asked for since."""
+        period, made = periods(connection, [query.id])[query.id], self._made.get(query.id)
+        is_same = made is None or (made.position, made.options) == (query.position, query.options)
+        return period if is_same else replace(period, expected={})
+
+    def _statistics(
+        self,
+        connection: Connection,
+        query: Running,
+        standing: StandingQuery,
+        arrivals: Mapping[TableName, Arrivals],
+        period: Period,
+    ) -> Statistics:
+        """Those of the period's beginning, from where it is played; read once, less what had come by then."""
+        began = self._beginnings.get(query.id)
+        if began is None or began.position != query.position:
+            tables = standing.prepared.tables
+            came = {each.name: scaled(arrivals[each.name], period.came.get(each.oid, 0)) for each in tables}
+            began = _Beginning(query.position, at_the_beginning(read_statistics(connection, tables), came))
+            self._beginnings[query.id] = began
+        return began.statistics
 
     def _known_weights(self, connection: Connection) -> Weights:
         """As they were fitted, and now and then anew from what was measured."""
@@ -133,13 +196,37 @@ class Scheduling:
         return self._weights
 
 
-def _corrections(connection: Connection, query: Running, standing: StandingQuery) -> Corrections:
-    """What the period that has ended tells of the estimates; else what is known of them."""
-    if standing.outlook is None:
-        return corrections_from(corrections_of(connection, query.id))
-    if not standing.came:
-        return standing.outlook.played.corrections
-    return standing.outlook.corrections(standing.came, rows_written(connection, query.id))
+@contextmanager
+def _told(connection: Connection, query: Running) -> Iterator[None]:
+    """What fails is written into the log: paces are as they were."""
+    try:
+        yield
+    except (Error, psycopg.Error) as error:
+        if isinstance(error, Fenced) or connection.closed:
+            raise
+        log.info("standing query %s, its paces: %s", query, failure_of(error))
+
+
+def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:
+    return {each.oid: changed_rows(arrivals[each.name]) for each in standing.prepared.tables}
+
+
+def _corrections(
+    connection: Connection, query: Running, standing: StandingQuery, period: Period
+) -> Corrections:
+    """What the period that has ended tells of the estimates, else the one under way; else what is known."""
+    outlook, id = standing.outlook, query.id
+    if outlook is None:
+        return corrections_from(corrections_of(connection, id))
+    if standing.came:
+        return outlook.corrections(standing.came, firings(connection, id, 1), rows_written(connection, id, 1))
+    worked = _worked(connection, query, period)
+    return outlook.corrections(worked.came, worked.firings, outlook.misjudged(worked))
+
+
+def _worked(connection: Connection, query: Running, period: Period) -> Worked:
+    had = {path: rows for path, (_pace, rows) in paces_of(connection, query.id).items()}
+    return Worked(period.came, had, firings(connection, query.id, 0), rows_written(connection, query.id, 0))
 
 
 def _is_reachable(schedule: Schedule, known: Weights) -> bool:

@@ -82,13 +82,13 @@ def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outl
 def _arrivals(
     figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
 ) -> Mapping[TableName, Arrivals]:
-    """As EXPECT says; else what the coordinator expects; else as rows came so far."""
-    known = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
-    known = known or dict(_forecast(figures, options, oids))
+    """As EXPECT says, unless the coordinator expects more; else what it expects; else as rows came so far."""
+    kept = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
+    known = kept or dict(_forecast(figures, options, oids))
     kinds = _kinds(figures, oids)
-    found = {name: scaled(kinds[name], known.get(oid, 0.0)) for name, oid in oids.items()}
-    said = rows_expected(options.get("EXPECT"), oids)
-    return {**found, **{name: stated(kinds[name], float(rows)) for name, rows in said.items()}}
+    for name, rows in rows_expected(options.get("EXPECT"), oids).items():
+        known[oids[name]] = max(changed_rows(stated(kinds[name], rows)), kept.get(oids[name], 0.0))
+    return {name: scaled(kinds[name], known.get(oid, 0.0)) for name, oid in oids.items()}
 
 
 def _kinds(figures: Mapping[str, Any], oids: Mapping[TableName, int]) -> Mapping[TableName, Arrivals]:

@@ -153,7 +153,9 @@ def test_kinds_of_changes_are_those_that_came() -> None:
     history = [[figures["tables"][0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
     updated = figures | {"history": history}
     assert read_outlook(updated, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
-    assert read_outlook(updated, {"EXPECT": "things 300"}).arrivals == {name: Arrivals(0, 300, 0)}
+    said = {"EXPECT": "things 300"}
+    assert read_outlook(updated, said).arrivals == {name: Arrivals(0, 5e5, 0)}, "it was outgrown"
+    assert read_outlook(updated | {"expected": {}}, said).arrivals == {name: Arrivals(0, 300, 0)}
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:

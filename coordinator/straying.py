@@ -1,0 +1,59 @@
+"""Whether a period goes another way than its paces were chosen for: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator.pacing import SLACK, outgrown
+
+_ROWS: Final = 1.5
+_FEW: Final = 100
+"""Changed rows of a table by which no paces are worth another look."""
+
+_WRITTEN: Final = 2.0
+_ENOUGH: Final = 1000
+"""Changed rows that a subplan has to write, or was thought to, before it tells anything."""
+
+_READ: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """How far a period has come: rows by table; by the numbers of paths the rows that they had of those, and
+    their firings; rows written by subplan."""
+
+    came: Mapping[int, int]
+    had: Mapping[int, int]
+    firings: Mapping[int, int]
+    written: Mapping[int, int]
+
+
+def expected_rows(came: int, coming: float | None, stated: float | None, before: float) -> float:
+    """Of a table in a whole period: as its owner says until more came, then what came and is still to come.
+
+    Where nobody knows what is to come, it is what was expected before, or twice that, and so on.
+    """
+    if stated is not None and came <= stated * SLACK:
+        return stated
+    if coming is not None:
+        return came + coming
+    return outgrown(before if stated is None else stated, came)
+
+
+def is_astray(chosen: Mapping[int, float], now: Mapping[int, float]) -> bool:
+    """Whether paces were chosen for so many fewer or more rows of some table that others may be better."""
+    pairs = [(chosen.get(table, 0.0), rows) for table, rows in now.items()]
+    return any(max(pair) - min(pair) >= _FEW and max(pair) > _ROWS * min(pair) for pair in pairs)
+
+
+def is_misjudged(written: int, believed: float) -> bool:
+    """Whether a subplan wrote so many fewer or more rows than it was thought to."""
+    least, most = sorted((float(written), believed))
+    return most >= _ENOUGH and most > _WRITTEN * least
+
+
+def has_read(had: int, came: int) -> bool:
+    """Whether a path has had most of what came: then what it wrote can be compared."""
+    return had >= _READ * came
