@@ -98,6 +98,11 @@ class StandingQuery:
         """What is done for it."""
         return self.prepared.work
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether nothing of its plan is published: its next answer is computed from scratch."""
+        return self._published not in self.offsets
+
     def is_planned_for(self, connection: Connection, query: Running) -> bool:
         """Whether the methods wanted, and the tables that it reads, are still those of the plan."""
         alike = methods_of(self.query.options) == methods_of(query.options)
@@ -107,7 +112,7 @@ class StandingQuery:
         self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
     ) -> Ready:
         """Compute everything up to a position; nothing of it is committed."""
-        anew = anew or query.status == "initialising" or self._published not in self.offsets
+        anew = anew or query.status == "initialising" or self.is_anew
         schema = arrow_schema(self.work.schemas[self.work.plan.answer])
         if not anew and self._is_flushed() and rows_behind(connection, self._positions()) == 0:
             return Ready(position, 0, None, schema.empty_table(), self.offsets, anew)

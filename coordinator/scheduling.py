@@ -128,7 +128,7 @@ class Scheduling:
         arrivals = expected_arrivals(connection, query, standing.prepared.tables, period)
         if is_astray(period.expected, _rows(standing, arrivals)):
             return True
-        return bool(standing.outlook.misjudged(_worked(connection, query, period)))
+        return not standing.is_anew and bool(standing.outlook.misjudged(_worked(connection, query, period)))
 
     def _choose(self, connection: Connection, query: Running) -> None:
         standing = self._standing(connection, query)
@@ -220,6 +220,8 @@ def _corrections(
         return corrections_from(corrections_of(connection, id))
     if standing.came:
         return outlook.corrections(standing.came, firings(connection, id, 1), rows_written(connection, id, 1))
+    if standing.is_anew:  # what is written is not only what came
+        return outlook.played.corrections
     worked = _worked(connection, query, period)
     return outlook.corrections(worked.came, worked.firings, outlook.misjudged(worked))
 
