@@ -72,9 +72,9 @@ def early(connection: psycopg.Connection, name: str = "q") -> int:
     )
 
 
-def wait_until_early(connection: psycopg.Connection, count: int) -> None:
+def wait_until_early(connection: psycopg.Connection, count: int, name: str = "q") -> None:
     """So many firings were made since the last answer."""
-    wait_until(lambda: early(connection) == count, "nothing is worked", ANSWER_SECONDS)
+    wait_until(lambda: early(connection, name) == count, "nothing is worked", ANSWER_SECONDS)
 
 
 def of_query(connection: psycopg.Connection, relation: str, columns: str) -> list[tuple[Any, ...]]:
@@ -104,6 +104,59 @@ def errors_between_answers_are_none(connection: psycopg.Connection) -> None:
     check(connection, "r")
     assert rows_of(connection, "TABLE r") == {(1, 10): 1, (2, 2): 1}
     connection.execute("DROP STANDING QUERY r")
+
+
+def paces_follow_what_comes(connection: psycopg.Connection) -> None:
+    """Four times as many rows as the owner said: other paces in the same period, and the answer is exact."""
+    connection.execute("CREATE TABLE items (i int PRIMARY KEY, g int, n int)")
+    connection.execute(
+        "CREATE STANDING QUERY s WITH (FINAL_WORK = 0.2, EXPECT = 'items 1000', MAX_PACE = 8) AS "
+        "SELECT g, sum(n) AS n FROM items GROUP BY g WITH NO DATA"
+    )
+    wait_until_answered(connection, ["s"])
+    expected = "SELECT expected FROM gavial.reads WHERE relation = 'items'::regclass"
+    wait_until(lambda: one(connection, expected) == 1000, "no paces are chosen", ANSWER_SECONDS)
+    connection.execute("INSERT INTO items SELECT i, i, i FROM generate_series(1, 4500) i")
+    wait_until(lambda: one(connection, expected) == 4000, "paces stay as they were", ANSWER_SECONDS)
+    wait_until_early(connection, 1, "s")
+    with connection.transaction():
+        connection.execute("UPDATE items SET n = 0 WHERE i <= 100")
+        connection.execute("DELETE FROM items WHERE i > 4450")
+    check(connection, "s")
+    wait_until(lambda: bool(corrections(connection)), "nothing is learned of estimates", ANSWER_SECONDS)
+
+
+def corrections(connection: psycopg.Connection) -> list[tuple[Any, ...]]:
+    """What is known of the estimates of a query's parts."""
+    return connection.execute(
+        "SELECT subplan, correction FROM gavial.subplans WHERE correction IS NOT NULL AND query_id = "
+        "(SELECT id FROM gavial.queries WHERE result = 's'::regclass) ORDER BY 1"
+    ).fetchall()
+
+
+def total_work(connection: psycopg.Connection) -> float:
+    """What EXPLAIN says of a period."""
+    return float(one(connection, "EXPLAIN (FORMAT JSON) STANDING QUERY s")["schedule"]["total_work"])
+
+
+def what_was_learned_is_there(connection: psycopg.Connection, known: list[tuple[Any, ...]]) -> None:
+    """Paces are chosen anew after the start, with the same corrections; EXPLAIN has them too."""
+    chosen = (
+        "SELECT min(xmin::text) FROM gavial.subplans "
+        "WHERE query_id = (SELECT id FROM gavial.queries WHERE result = 's'::regclass)"
+    )
+    before = one(connection, chosen)
+    connection.execute("ALTER STANDING QUERY s SET (MAX_PACE = 4)")
+    wait_until(lambda: one(connection, chosen) != before, "no paces are chosen", ANSWER_SECONDS)
+    assert corrections(connection) == known
+    kinds = (
+        "SELECT sum(rows), sum(updates), sum(deletes) FROM gavial.arrivals WHERE relation = 'items'::regclass"
+    )
+    assert connection.execute(kinds).fetchall() == [(4750, 100, 50)]
+    work = total_work(connection)
+    connection.execute("UPDATE gavial.subplans SET correction = 100 * correction")
+    assert total_work(connection) > work
+    check(connection, "s")
 
 
 def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: str, data: Path) -> None:
@@ -147,3 +200,8 @@ def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: 
         assert [line.split(":")[0].split()[-2] for line in figures[2:]] == ["join", "aggregate", "answer"]
         with user.transaction(), pytest.raises(psycopg.errors.ActiveSqlTransaction):
             user.execute("EXPLAIN ANALYZE STANDING QUERY q")
+        paces_follow_what_comes(user)
+        known = corrections(user)
+        proxy.kill()
+    with serve() as proxy, session(proxy.dsn(dbname=database)) as user:
+        what_was_learned_is_there(user, known)
