@@ -16,9 +16,7 @@ from psycopg import Connection
 from catalog.errors import Error, Fenced
 from catalog.measurements import firings, measured, rows_written, save_weights, weights
 from catalog.paces import (
-    PacedPath,
     Period,
-    SubplanText,
     corrections_of,
     paces_of,
     periods,
@@ -33,6 +31,7 @@ from coordinator.expecting import expected_arrivals
 from coordinator.failing import failure_of
 from coordinator.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
 from coordinator.query import StandingQuery
+from coordinator.recording import paced_paths, subplan_texts
 from coordinator.statistics import read_statistics
 from coordinator.straying import Worked, is_astray
 from coordinator.watching import Watching
@@ -43,7 +42,6 @@ from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
 from planner.simulation import Corrections
 from planner.statistics import Statistics
-from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.place import Place
 
 log = logging.getLogger(__name__)
@@ -87,6 +85,7 @@ class Scheduling:
         """Choose for one query that has had an answer since, or is astray; False if there is none."""
         self._made = {id: made for id, made in self._made.items() if id in queries}
         self._beginnings = {id: each for id, each in self._beginnings.items() if id in queries}
+        self._astray &= queries.keys()
         able = [
             each for each in queries.values() if each.status == "active" and each.answered and each.captured
         ]
@@ -143,12 +142,12 @@ class Scheduling:
         schedule = scheduled(played, goal, knobs_of(goal.paces, played))
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)
-            save_paces(connection, query.id, _paths(schedule, prepared.work.plan))
+            save_paces(connection, query.id, paced_paths(schedule, prepared.work.plan))
             save_expected(connection, query.id, _rows(standing, arrivals))
             save_outlook(
                 connection,
                 query.id,
-                _subplans(prepared.work.plan, corrections),
+                subplan_texts(prepared.work.plan, corrections),
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
@@ -233,36 +232,3 @@ def _worked(connection: Connection, query: Running, period: Period) -> Worked:
 
 def _is_reachable(schedule: Schedule, known: Weights) -> bool:
     return schedule.reachable * schedule.batch_work <= limit_of(schedule.goal, schedule.batch_work, known)
-
-
-def _paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
-    works = {each.writes: sum(each.firings) for each in schedule.subplans}
-    return [
-        PacedPath(
-            number,
-            each.path.writes,
-            _what(plan, each.path.reads),
-            each.pace,
-            each.incrementability,
-            works[each.path.writes],
-            each.reason,
-        )
-        for number, each in enumerate(schedule.paths)
-    ]
-
-
-def _subplans(plan: DeltaPlan, corrections: Corrections) -> Sequence[SubplanText]:
-    known = {buffer: each.inserts for buffer, each in corrections.items()}
-    return [
-        SubplanText(each.writes, _what(plan, each.writes), each.method, known.get(each.writes))
-        for each in plan.subplans
-    ]
-
-
-def _what(plan: DeltaPlan, buffer: int) -> str:
-    """A table by its name, a node by what it is and its number."""
-    match plan.buffers[buffer]:
-        case TableBuffer(table=table):
-            return f"{table.schema}.{table.name}"
-        case NodeBuffer(number=number, what=what):
-            return f"{what} {number}"
