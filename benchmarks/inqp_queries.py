@@ -8,8 +8,18 @@ from benchmarks.tpch_warehouse import Laboratory
 from catalog.schema import Column, TableName
 from dialect.bound import Query
 
+STEPS: Final = 100
+"""In so many equal steps all tables come."""
+
+EVENLY: Final = tuple(range(1, STEPS + 1))
+"""Up to which step the log has come whenever somebody looks."""
+
 PARTLY: Final = ("q02", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "q_aggjoin", "q_outer")
 """Those of which some part takes back what it gave."""
+
+GOALS: Final = (0.5, 0.2, 0.1, 0.05, 0.02)
+ALL: Final = 0.05
+"""The goal of the queries that are incremental throughout."""
 
 _EXTRA: Final = {
     "q_aggjoin": (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from benchmarks.processes import cpu_seconds
 from benchmarks.tpch_warehouse import Laboratory
 from catalog.batch import Batch
+from coordinator.fired import Fired
 from coordinator.firing import Round
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Work
@@ -23,47 +25,76 @@ from planner.weighted import TableBuffer
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What a period took: processor time of all firings and of the last, and how long the last one was."""
+class Firing:
+    """One of a period: what it came to, its processor time, and how long it was."""
 
-    total_cpu: float
-    final_cpu: float
-    final_seconds: float
-    firings: int
-    rows_out: int
+    fired: Fired
+    cpu: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a period took, firing by firing; the last one is the trigger's."""
+
+    firings: tuple[Firing, ...]
+
+    @property
+    def total_cpu(self) -> float:
+        """Of all firings."""
+        return sum(each.cpu for each in self.firings)
+
+    @property
+    def final_cpu(self) -> float:
+        """Of the last one."""
+        return self.firings[-1].cpu
+
+    @property
+    def final_seconds(self) -> float:
+        """How long the last one was."""
+        return self.firings[-1].seconds
+
+    @property
+    def written(self) -> Mapping[int, int]:
+        """The changed rows that each subplan gave."""
+        rows: dict[int, int] = {}
+        for each in self.firings:
+            for share in each.fired.shares:
+                rows[share.writes] = rows.get(share.writes, 0) + share.rows_out
+        return rows
 
 
 def replay(
-    session: SparkSession, laboratory: Laboratory, planned: Planned, paces: Paces, steps: int
+    session: SparkSession, laboratory: Laboratory, work: Work, paces: Paces, moments: Sequence[int]
 ) -> Measured:
-    """Step by step; what is made on the way is removed."""
-    work = work_of(laboratory, planned)
+    """Firing by firing; what is made on the way is removed.
+
+    `moments`: up to which step the log has come whenever somebody looks; the last one is the trigger's.
+    """
     made: list[Batch] = []
     offsets = NOTHING_READ
-    readings: list[tuple[float, float, int]] = []
+    firings: list[Firing] = []
+    end = moments[-1]
     try:
-        for step in range(1, steps + 1):
-            due = due_at(paces, step, steps)
+        for before, now in pairwise((0, *moments)):
+            due = due_at(paces, before, now, end)
             if not due:
                 continue
-            shelf = Shelf(work, laboratory.warehouse, (*_upto(laboratory, step), *made))
+            shelf = Shelf(work, laboratory.warehouse, (*_upto(laboratory, now), *made))
             began, used = time.monotonic(), cpu_seconds(os.getpid())
-            round_ = Round(session, work, offsets, shelf, laboratory.warehouse, step)
-            fired = round_.fire(step, None if step == steps else due)
-            readings.append((cpu_seconds(os.getpid()) - used, time.monotonic() - began, fired.rows_out))
+            round_ = Round(session, work, offsets, shelf, laboratory.warehouse, now)
+            fired = round_.fire(now, None if now == end else due)
+            firings.append(Firing(fired, cpu_seconds(os.getpid()) - used, time.monotonic() - began))
             made += fired.batches
             offsets = fired.offsets
     finally:
         laboratory.warehouse.remove(each.file for each in made)
-    cpu, seconds, _ = readings[-1]
-    return Measured(
-        sum(each[0] for each in readings), cpu, seconds, len(readings), sum(each[2] for each in readings)
-    )
+    return Measured(tuple(firings))
 
 
-def due_at(paces: Paces, step: int, steps: int) -> Collection[Path]:
-    """The paths of which another share of the steps is over."""
-    return {path for path, pace in paces.items() if step * pace // steps > (step - 1) * pace // steps}
+def due_at(paces: Paces, before: int, now: int, end: int) -> Collection[Path]:
+    """The paths of which another share of all steps is over."""
+    return {path for path, pace in paces.items() if now * pace // end > before * pace // end}
 
 
 def work_of(laboratory: Laboratory, planned: Planned) -> Work:

@@ -20,6 +20,9 @@ from sources.warehouse import Warehouse, table_buffer
 
 _EPOCH: Final = date(2000, 1, 1)
 
+MANY: Final = 0.1
+"""From this share of different values on PostgreSQL takes a column to get new ones as rows come."""
+
 FEWEST_ROWS: Final = 1000
 """A table with fewer comes with the first step, as a whole."""
 
@@ -33,9 +36,26 @@ def progressive(directory: Path, scale: float, steps: int) -> Laboratory:
         table = made.tables[name]
         rows = pa.concat_tables(read_table(source, table, made.environment))
         names = [f"a{number}" for number in range(1, len(table.columns) + 1)]
-        known[name] = TableStatistics(0.0, _spreads(rows))
+        known[name] = TableStatistics(float(rows.num_rows), _spreads(rows))
         manifest += _sealed(made.warehouse, table_buffer(oid), rows.rename_columns(names), steps)
     return replace(made, manifest=tuple(manifest), statistics=Statistics(known))
+
+
+def at_first(ends: Statistics) -> Statistics:
+    """What is known of the beginning, when there is nothing, by one who has seen how such periods end."""
+    return Statistics(
+        {
+            name: TableStatistics(0.0, {at: _at_first(each, of.rows) for at, each in of.columns.items()})
+            for name, of in ends.tables.items()
+        }
+    )
+
+
+def _at_first(column: ColumnStatistics, rows: float) -> ColumnStatistics:
+    """A column with many different values has so many for each row that comes."""
+    share = column.distinct / max(1.0, rows)
+    grows = share >= MANY
+    return replace(column, distinct=share if grows else column.distinct, grows=grows)
 
 
 def _sealed(warehouse: Warehouse, buffer: str, rows: pa.Table, steps: int) -> Iterator[Batch]:
@@ -56,8 +76,7 @@ def _spreads(rows: pa.Table) -> dict[int, ColumnStatistics]:
 
 
 def _spread(values: pa.ChunkedArray) -> ColumnStatistics:
-    """Different values for each row that comes: at the beginning there is none."""
-    distinct = float(pc.count_distinct(values).as_py()) / max(1, len(values))
+    distinct = float(pc.count_distinct(values).as_py())
     ends = pc.min_max(values)
     least, greatest = (_number(ends[each].as_py()) for each in ("min", "max"))
     return ColumnStatistics(distinct, values.null_count / max(1, len(values)), least, greatest)

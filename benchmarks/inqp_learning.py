@@ -1,0 +1,90 @@
+"""What earlier periods have taught of a query: the rows of its subplans, and what its firings cost here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from benchmarks.inqp_queries import EVENLY
+from benchmarks.replay import Measured, replay, work_of
+from benchmarks.tpch_log import at_first
+from benchmarks.tpch_warehouse import Laboratory
+from coordinator.outlook import Outlook
+from coordinator.work import Work
+from planner.correcting import corrections
+from planner.cost import Weights
+from planner.fitting import Measured as Seen
+from planner.fitting import fit
+from planner.pace import scheduled, simulated
+from planner.pace_knobs import whole_knob
+from planner.paths import Path, paths
+from planner.plan import Planned
+from planner.schedule import Arrivals, Goal
+from planner.simulation import Correction, Corrections, Pacing, Simulation
+
+Firings = list[Seen]
+"""Those of all queries, the latest last."""
+
+
+@dataclass(slots=True)
+class Learner:
+    """Of one query; a period begins with nothing, and all rows come in it."""
+
+    session: SparkSession
+    laboratory: Laboratory
+    name: str
+    planned: Planned
+    firings: Firings
+    work: Work
+    corrections: Corrections = field(default_factory=dict)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Of its plan, in their order."""
+        return paths(self.planned.delta)
+
+    def period(self, bias: float = 1.0) -> Simulation:
+        """The next one, as it is expected; the rows of each subplan are believed to be so many times more."""
+        arrivals = {each: Arrivals(float(self.laboratory.rows(each.name))) for each in self.laboratory.oids}
+        beginning = at_first(self.laboratory.statistics)
+        believed = biased(self.planned, self.corrections, bias)
+        weights = fit(self.firings[::-1]) if self.firings else Weights()
+        return simulated(self.planned.delta, beginning, arrivals, weights, believed)
+
+    def replay(self, paces: Pacing, moments: Sequence[int] = EVENLY) -> Measured:
+        """A period under these paces; nothing is learned from it."""
+        by_path = dict(zip(self.paths, paces, strict=True))
+        return replay(self.session, self.laboratory, self.work, by_path, moments)
+
+    def learn(self, pace: int) -> None:
+        """What a period tells in which everything is worked so often, and what it counts."""
+        played = self.period()
+        paces = (pace,) * len(self.paths)
+        measured = self.replay(paces)
+        outlook = Outlook(played, scheduled(played, Goal(1.0, 1), whole_knob(played.paths)), self.work.tables)
+        for firing in measured.firings:
+            self.firings += [
+                Seen(each.features, each.work, each.seconds, f"{self.name} {each.subplan}")
+                for each in outlook.measurements(firing.fired)
+                if each.features["jobs"]
+            ]
+        self.corrections = corrections(played, paces, measured.written)
+
+
+def learner(
+    session: SparkSession, laboratory: Laboratory, name: str, planned: Planned, firings: Firings
+) -> Learner:
+    """One that has seen nothing of the query yet."""
+    return Learner(session, laboratory, name, planned, firings, work_of(laboratory, planned))
+
+
+def biased(planned: Planned, known: Corrections, bias: float) -> Corrections:
+    """So many times more rows of every subplan."""
+    if bias == 1.0:
+        return known
+    found = {each.writes: known.get(each.writes, Correction()) for each in planned.delta.subplans}
+    return {
+        writes: Correction(each.inserts * bias, each.retractions * bias) for writes, each in found.items()
+    }
