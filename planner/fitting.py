@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,9 @@ from planner.flow import Vector
 _BELIEF: Final = 5.0
 """The defaults count as much as so many firings of the typical size."""
 
+_ORDER: Final = 4.0
+"""What is so many times as much is of another order."""
+
 _SURE: Final = 0.9
 _FEWEST: Final = 10
 """Firings from which on their own spread is believed."""
@@ -22,21 +26,22 @@ _FEWEST: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A firing: what it had to do, the work that was, and the seconds that passed."""
+    """A firing: what it had to do, the work that was, the seconds that passed, and the subplan it was of."""
 
     features: Mapping[str, float]
     work: float
     seconds: float
+    subplan: str = ""
 
 
-def fit(measured: Sequence[Measured], defaults: Weights | None = None) -> Weights:
+def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weights:
     """The weights, none below zero, with the least squared error relative to the size of each firing.
 
-    The defaults are first made those of a machine as fast as this one. What is not seen in the firings stays
-    as they are then; the fewer there are, the more does all else.
+    The latest firing comes first. The defaults are first made those of a machine as fast as this one. What is
+    not seen in the firings stays as they are then; the fewer there are, the more does all else.
     """
     known = defaults or Weights()
-    seen = [each for each in measured if each.work > 0.0]
+    seen = _various(each for each in measured if each.work > 0.0)
     if not seen:
         return known
     rows = np.array([[each.features.get(name, 0.0) for name in FEATURES] for each in seen])
@@ -52,6 +57,18 @@ def fit(measured: Sequence[Measured], defaults: Weights | None = None) -> Weight
     vector = usual * factors
     fitted = dict(zip(FEATURES, vector.tolist(), strict=True))
     return Weights(**fitted, latency=_latency(seen, rows @ vector, known))
+
+
+def _various(measured: Iterable[Measured]) -> Sequence[Measured]:
+    """Of the firings of a subplan that had as much of everything to do the latest, in orders of magnitude.
+
+    A hundred alike tell no more than one; what a process took that had just begun is forgotten with the next.
+    """
+    latest: dict[tuple[str, tuple[int, ...]], Measured] = {}
+    for each in measured:
+        sizes = tuple(int(log(1.0 + each.features.get(name, 0.0), _ORDER)) for name in FEATURES)
+        latest.setdefault((each.subplan, sizes), each)
+    return tuple(latest.values())
 
 
 def _speed(works: Vector, predicted: Vector) -> float:

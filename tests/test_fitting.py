@@ -59,11 +59,17 @@ def test_a_few_firings_of_a_slow_machine_are_believed() -> None:
     """As a demonstration had them: a job there takes ten times what the defaults say."""
     operators = [(2.0, 0.86), (5.0, 1.81), (5.0, 1.31), (1.0, 0.41), (2.0, 0.74), (5.0, 1.19)]
     seen = [
-        Measured(dict.fromkeys(FEATURES, 0.0) | {"jobs": 1.0, "operators": number}, work, work)
-        for number, work in operators
+        Measured(dict.fromkeys(FEATURES, 0.0) | {"jobs": 1.0, "operators": number}, work, work, str(subplan))
+        for subplan, (number, work) in enumerate(operators)
     ]
     found = fit(seen)
     assert all(0.5 < predicted(each.features, found) / each.work < 2.0 for each in seen)
+
+
+def test_many_alike_tell_no_more_than_the_latest_of_them() -> None:
+    usual = firings(60, 0.0)
+    cold = [Measured(each.features, 5.0 * each.work, each.seconds) for each in usual]
+    assert fit(usual + cold).vector == pytest.approx(fit(usual).vector)
 
 
 def test_no_weight_is_below_zero() -> None:
