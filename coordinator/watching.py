@@ -19,8 +19,11 @@ _HOUR_SECONDS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Look:
+    """What had come by then, and whether that was news: what it leads to is seen at the next look."""
+
     came: Mapping[int, int]
     time: float
+    news: bool
 
 
 class Watching:
@@ -33,7 +36,7 @@ class Watching:
     def stirred(
         self, connection: Connection, queries: Mapping[UUID, Running]
     ) -> Iterator[tuple[Running, Period]]:
-        """The periods to which something came since the last look, or that nobody looked at for an hour."""
+        """The periods to which something came since the last look but one, or not looked at for an hour."""
         now = time.monotonic()
         if not queries or now < self._next:
             return
@@ -41,7 +44,8 @@ class Watching:
         before, self._looks = self._looks, {}
         for id, period in periods(connection, queries).items():
             look = before.get(id)
-            if look is None or look.came != period.came or now - look.time > _HOUR_SECONDS:
-                look = _Look(period.came, now)
+            news = look is None or look.came != period.came
+            if look is None or news or look.news or now - look.time > _HOUR_SECONDS:
+                look = _Look(period.came, now, news)
                 yield queries[id], period
             self._looks[id] = look

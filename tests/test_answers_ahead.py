@@ -107,7 +107,8 @@ def errors_between_answers_are_none(connection: psycopg.Connection) -> None:
 
 
 def paces_follow_what_comes(connection: psycopg.Connection) -> None:
-    """Four times as many rows as the owner said: other paces in the same period, and the answer is exact."""
+    """Four times as many rows as the owner said, and more groups than anybody could know: paces are chosen
+    anew in the same period, the estimates corrected, and the answer is exact."""
     connection.execute("CREATE TABLE items (i int PRIMARY KEY, g int, n int)")
     connection.execute(
         "CREATE STANDING QUERY s WITH (FINAL_WORK = 0.2, EXPECT = 'items 1000', MAX_PACE = 8) AS "
@@ -119,11 +120,21 @@ def paces_follow_what_comes(connection: psycopg.Connection) -> None:
     connection.execute("INSERT INTO items SELECT i, i, i FROM generate_series(1, 4500) i")
     wait_until(lambda: one(connection, expected) == 4000, "paces stay as they were", ANSWER_SECONDS)
     wait_until_early(connection, 1, "s")
+    wait_until(lambda: bool(corrections(connection)), "nothing is learned of estimates", ANSWER_SECONDS)
+    assert (
+        one(
+            connection,
+            "SELECT count(*) FROM gavial.triggers t JOIN gavial.queries q ON q.id = t.query_id "
+            "WHERE q.result = 's'::regclass",
+        )
+        == 1
+    ), "it is the same period"
+    before = corrections(connection)
     with connection.transaction():
         connection.execute("UPDATE items SET n = 0 WHERE i <= 100")
         connection.execute("DELETE FROM items WHERE i > 4450")
     check(connection, "s")
-    wait_until(lambda: bool(corrections(connection)), "nothing is learned of estimates", ANSWER_SECONDS)
+    wait_until(lambda: corrections(connection) != before, "nothing is learned of the end", ANSWER_SECONDS)
 
 
 def corrections(connection: psycopg.Connection) -> list[tuple[Any, ...]]:
