@@ -15,9 +15,10 @@ from planner.delta import Moments, Steps, consolidate, keep, linear
 from planner.delta_aggregate import Grouping, difference, first_merged, first_recomputed
 from planner.delta_common import Common
 from planner.delta_distinct import distinct_first
-from planner.delta_inner import Input, inner_change
+from planner.delta_inner import Input
 from planner.delta_join import join_change
 from planner.delta_keys import Fresh, fresh_by
+from planner.delta_late import late_change
 from planner.delta_method import METHODS, Method
 from planner.delta_tallies import Tallying, tallying
 from planner.delta_writer import Writer
@@ -137,7 +138,7 @@ class _Derivation:
             for each in inputs
         ]
         columns = tuple(each for each in fields(plan) if each.column in needed)
-        return inner_change(sides, conditions, columns, self._fresh(conditions))
+        return late_change(sides, conditions, columns, self._fresh(conditions))
 
     def _fresh(self, conditions: tuple[Scalar, ...]) -> Fresh:
         return fresh_by(conditions, self.writer.buffers, self.tables)

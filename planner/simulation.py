@@ -167,9 +167,7 @@ class Simulation:
         flow[BASIS] = np.log1p(-np.minimum(flow[BASIS] / np.maximum(contents[:-1], 1.0), _NEARLY_ALL))
         cumulated = np.zeros((len(flow), len(times) + 1))
         np.cumsum(flow, axis=1, out=cumulated[:, 1:])
-        return Played(
-            work(features, self.weights_of(subplan.writes)), Written(times, contents, cumulated)
-        )
+        return Played(work(features, self.weights_of(subplan.writes)), Written(times, contents, cumulated))
 
     def _brings(self, buffer: int, played: Mapping[int, Played]) -> bool:
         """Whether anything is expected to come in a buffer."""

@@ -1,0 +1,62 @@
+"""Values of groups that are computed only of the pairs that an inner join finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dialect.scalar import Scalar
+from planner.columns import refer, references, substitute
+from planner.delta import Moments
+from planner.delta_inner import Input, inner_change
+from planner.delta_keys import Fresh, equal_columns
+from planner.logical import Computed, Field
+from planner.weighted import Compute, Consolidate, Weighted, fields
+
+
+def late_change(
+    inputs: Sequence[Input], conditions: Sequence[Scalar], columns: tuple[Field, ...], fresh: Fresh
+) -> Weighted:
+    """The change of an inner join: A x compute(B) = compute(A x B), the conditions likewise.
+
+    Rows are computed one by one, whatever they are paired with. An average costs more than finding out that
+    its group meets nothing, by columns that pass; what rows are paired by, though, has to be there before.
+    """
+    equal = {column for pair in equal_columns(conditions) for column in pair}
+    values: dict[int, Scalar] = {}
+    stored = list(inputs)
+    for place, each in enumerate(inputs):
+        found = _values(each.moments)
+        meets_few = any(one.column in equal for one in fields(each.moments.before))
+        if found and meets_few and equal.isdisjoint(found) and all(map(found.keys().isdisjoint, each.keys)):
+            values |= found
+            stored[place] = replace(each, moments=_stored(each.moments))
+    if not values:
+        return inner_change(inputs, conditions, columns, fresh)
+    wanted = [values.get(each.column, refer(each)) for each in columns]
+    read = references(*wanted)
+    below = tuple(each for one in stored for each in fields(one.moments.before) if each.column in read)
+    pairs = inner_change(stored, [substitute(each, values) for each in conditions], below, fresh)
+    return Compute(pairs, tuple(map(Computed, columns, wanted)))
+
+
+def _values(moments: Moments) -> Mapping[int, Scalar]:
+    """What is computed from groups that are stored; nothing where rows are anything else."""
+    match moments:
+        case Moments(before=Compute(columns=columns), change=Consolidate(input=Compute())):
+            return {each.field.column: each.value for each in columns if each.value != refer(each.field)}
+        case _:
+            return {}
+
+
+def _stored(moments: Moments) -> Moments:
+    """The groups as they are stored; one that changed with no other value makes pairs that cancel out."""
+    match moments:
+        case Moments(
+            before=Compute(input=before),
+            change=Consolidate(input=Compute(input=change)),
+            after=Compute(input=after),
+        ):
+            return Moments(before, change, after)
+        case _:
+            raise AssertionError("only of groups that are computed from what is stored")
