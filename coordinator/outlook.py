@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import Final
 
 from catalog.executions import Measurement, Outcome
 from catalog.schema import TableName
 from coordinator.fired import Fired, Share
 from coordinator.pacing import rows_of, tables_below
 from coordinator.straying import Worked, has_read, is_misjudged
+from planner.correcting import corrections
 from planner.flow import DELETES, INSERTS, UPDATES, gross
 from planner.measured import Seen, features_of, predicted
 from planner.schedule import Arrivals, Schedule
 from planner.simulation import Correction, Corrections, Pacing, Played, Simulation
 from planner.statistics import Statistics
-
-_MOST: Final = 100.0
-"""Estimates that are further off are not believed to be so by more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +74,17 @@ class Outlook:
     ) -> Corrections:
         """By how much more subplans write than was believed, where they wrote so many rows for what came.
 
-        `firings` are those by path. Half the way there, in orders of magnitude: a child's error is seen in
-        its parents as well.
+        `firings` are those by path.
         """
-        played = self._worked(came, firings)
-        known = dict(self.played.corrections)
-        for subplan, each in zip(self.played.plan.subplans, played, strict=True):
-            believed, rows = float(gross(each.written.changes)[-1]), written.get(subplan.writes, 0)
-            if believed >= 1 and rows:
-                before = known.get(subplan.writes, Correction()).inserts
-                factor = min(max(before * sqrt(rows / believed), 1 / _MOST), _MOST)
-                known[subplan.writes] = Correction(factor, factor)
-        return known
+        return corrections(self._replayed(came), self._paces(firings), written)
 
     def _worked(self, came: Mapping[int, int], firings: Mapping[int, int]) -> tuple[Played, ...]:
         """A period with these rows, by table, and firings, by path."""
-        paces = tuple(max(firings.get(number, 1), 1) for number in range(len(self.played.paths)))
-        return self._replayed(came).play(paces).played
+        return self._replayed(came).play(self._paces(firings)).played
+
+    def _paces(self, firings: Mapping[int, int]) -> Pacing:
+        """As many as each path had."""
+        return tuple(max(firings.get(number, 1), 1) for number in range(len(self.played.paths)))
 
     def _replayed(self, came: Mapping[int, int]) -> Simulation:
         """The same period with these rows, by table."""

@@ -13,7 +13,7 @@ from psycopg import Connection
 from catalog.paces import Period, periods
 from catalog.running import Running
 
-_SECONDS: Final = 60.0
+_SECONDS: Final = 20.0
 _HOUR_SECONDS: Final = 3600.0
 
 
@@ -27,7 +27,7 @@ class _Look:
 
 
 class Watching:
-    """Asks the catalog once a minute, for all queries at once."""
+    """Asks the catalog now and then, for all queries at once."""
 
     def __init__(self) -> None:
         self._looks: dict[UUID, _Look] = {}

@@ -17,15 +17,15 @@ def corrections(period: Simulation, paces: Pacing, written: Mapping[int, int]) -
     """By how much more each subplan writes than is believed, where so many changed rows were written.
 
     From the tables up, each with those below it corrected: what is left is its own error. `period` brings
-    what has come; where nothing was written the old belief stands.
+    what has come; of what was not worked the old belief stands.
     """
     known = dict(period.corrections)
     for place, subplan in enumerate(period.plan.subplans):
-        rows = written.get(subplan.writes, 0)
+        rows = written.get(subplan.writes)
         believed = float(gross(_played(period, known, paces)[place].written.changes)[-1])
-        if believed >= 1.0 and rows:
+        if believed >= 1.0 and rows is not None:
             before = known.get(subplan.writes, Correction())
-            factor = min(max(before.inserts * rows / believed, 1.0 / _MOST), _MOST)
+            factor = min(max(before.inserts * max(rows, 1) / believed, 1.0 / _MOST), _MOST)
             known[subplan.writes] = Correction(factor, factor)
     return known
 
