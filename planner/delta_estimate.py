@@ -81,7 +81,7 @@ class Estimator:
     def step(self, step: Step, everything: Changes) -> Part:
         """A step; what it leaves to be done is done whenever anything changed."""
         part = self.part(step.outcome)
-        self.ledger.record(part.waiting, part.changes or everything)
+        self.ledger.record(part.waiting, (part.changes or everything, part.needs))
         part = replace(part, waiting=(), origin=frozenset({step.number}))
         self.steps[step.number] = part
         self.frame.steps[step.number] = part.sample
@@ -156,6 +156,7 @@ class Estimator:
             arrived=frozenset({leaf}) if is_change else frozenset(),
             waiting=() if is_change else (leaf,),
             before=read.moment is Moment.BEFORE,
+            needs=frozenset({leaf}) if read.moment is Moment.BEFORE else frozenset(),
         )
 
     def _holds(self, guard: Guard) -> bool:

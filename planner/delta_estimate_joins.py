@@ -9,7 +9,7 @@ import numpy as np
 
 from dialect.scalar import Scalar
 from planner.delta_estimate_arrival import ALL, Shares, recent, shares
-from planner.delta_part import Frame, Kind, Ledger, Part, Run
+from planner.delta_part import Frame, Kind, Leaf, Ledger, Part, Run
 from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, different, gross, reached
 from planner.spread import (
     Moves,
@@ -45,7 +45,8 @@ def pairs(left: Part, right: Part, condition: Scalar, ledger: Ledger) -> Part:
         return flow
 
     columns = joined(condition, limited(change.columns, change.rows), limited(other.columns, other.rows))
-    met = _meeting(change, other, run, combine(change.sample, other.sample, ALL), columns, ledger)
+    needs = left.needs | right.needs
+    met = _meeting(change, other, run, combine(change.sample, other.sample, ALL), columns, ledger, needs)
     return replace(
         met,
         origin=left.origin | right.origin,
@@ -83,7 +84,8 @@ def matched(left: Part, right: Part, condition: Scalar, negated: bool, ledger: L
     sample = combine(left.sample, right.sample, ALL)
     restricted = left.restricted | right.origin | right.arrived if cuts and not negated else left.restricted
     columns = limited(left.columns, float(gross(sample)[0]))
-    part = _meeting(left, right, run, sample, columns, ledger)
+    needs = left.needs if negated else left.needs | right.needs
+    part = _meeting(left, right, run, sample, columns, ledger, needs)
     if cuts and left.kind is Kind.CONTENT and left.recent is None:
         met_columns = _as_met(columns, both_grow(condition, left.columns, right.columns), right.columns)
         part = replace(part, recent=recent(condition, left, right), columns=met_columns)
@@ -107,7 +109,7 @@ def among(part: Part, of: Part, keys: Sequence[int], ledger: Ledger) -> Part:
     sample = combine(part.sample, of.sample)
     keyed = frozenset(keys) if once else None
     return replace(
-        _meeting(part, of, run, sample, part.columns, ledger),
+        _meeting(part, of, run, sample, part.columns, ledger, part.needs | of.needs),
         restricted=part.restricted | of.origin,
         keys=keyed,
     )
@@ -135,11 +137,21 @@ def _split(flow: Flow) -> Flow:
     return flow
 
 
-def _meeting(part: Part, other: Part, run: Run, sample: Flow, columns: Spreads, ledger: Ledger) -> Part:
+def _meeting(
+    part: Part,
+    other: Part,
+    run: Run,
+    sample: Flow,
+    columns: Spreads,
+    ledger: Ledger,
+    needs: frozenset[Leaf],
+) -> Part:
     """The part after it was compared with the other: done if something changed, else when that is met."""
     changes = part.changes or other.changes
     waiting = (*part.waiting, *other.waiting, None)
     if changes:
-        ledger.record(waiting, changes)
+        ledger.record(waiting, (changes, needs))
         waiting = ()
-    return replace(part, run=run, sample=sample, columns=columns, changes=changes, waiting=waiting)
+    return replace(
+        part, run=run, sample=sample, columns=columns, changes=changes, waiting=waiting, needs=needs
+    )

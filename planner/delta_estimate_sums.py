@@ -50,6 +50,7 @@ def summed(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Fie
         arrived=frozenset[object]().union(*(each.arrived for each in parts)),
         waiting=tuple(item for each in parts for item in each.waiting),
         before=all(each.before for each in parts),
+        needs=frozenset.intersection(*(each.needs for each in parts)),
     )
 
 

@@ -68,7 +68,7 @@ class Part:
     that. Rows cut down to those that meet something of `restricted` stand for more. `keys`: each of their
     values comes once. `retracted`: a content with its sign changed. `before`: it is made of contents
     before the firing alone. `recent`: the share of its rows that have only just come. `waiting`: what is done
-    once something changed.
+    once something changed. `needs`: contents without which there are no rows.
     """
 
     run: Run
@@ -83,6 +83,7 @@ class Part:
     waiting: tuple[Leaf | None, ...] = ()
     retracted: bool = False
     before: bool = False
+    needs: frozenset[Leaf] = frozenset()
     recent: Callable[[Frame], Vector | float] | None = None
 
     @property
@@ -99,27 +100,31 @@ class Part:
         return _rows
 
 
+Occasion: TypeAlias = tuple[Changes, frozenset[Leaf]]
+"""When work is done: some of these changes is not empty, and none of these contents is."""
+
+
 @dataclass(slots=True)
 class Ledger:
-    """What happens in a firing where something changed: joins and groupings, and contents that are read."""
+    """What happens in a firing on which occasion: joins and groupings, and contents that are read."""
 
-    operators: Counter[Changes] = field(default_factory=Counter)
-    scans: Counter[tuple[Leaf, Changes]] = field(default_factory=Counter)
+    operators: Counter[Occasion] = field(default_factory=Counter)
+    scans: Counter[tuple[Leaf, Occasion]] = field(default_factory=Counter)
 
-    def record(self, waiting: tuple[Leaf | None, ...], changes: Changes) -> None:
-        """Work that is done if any of these changes is not empty; None is a join or a grouping."""
+    def record(self, waiting: tuple[Leaf | None, ...], occasion: Occasion) -> None:
+        """Work that is done then; None is a join or a grouping."""
         for each in waiting:
             if each is None:
-                self.operators[changes] += 1
+                self.operators[occasion] += 1
             else:
-                self.scans[each, changes] += 1
+                self.scans[each, occasion] += 1
 
 
 def recorded(part: Part, ledger: Ledger) -> tuple[Leaf | None, ...]:
     """What is still to be done, with a grouping on top: nothing if it is known what has to change for it."""
     waiting = (*part.waiting, None)
     if part.changes:
-        ledger.record(waiting, part.changes)
+        ledger.record(waiting, (part.changes, part.needs))
     return () if part.changes else waiting
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.delta_estimate import Estimator, Known
-from planner.delta_part import Frame, Leaf, Ledger, Part, presence
+from planner.delta_part import Frame, Leaf, Ledger, Occasion, Part, presence
 from planner.flow import Flow, Vector, content, gross
 from planner.specialise import Facts, specialise
 from planner.weighted import Moment, Subplan
@@ -51,20 +51,29 @@ class Program:
         self, frame: Frame, came: Mapping[int, Vector], everything: Vector, outcome: Flow
     ) -> Features:
         active = {
-            changes: presence(sum((came[each] for each in changes), everything * 0.0))
-            for changes in {*self.ledger.operators, *(changes for _, changes in self.ledger.scans)}
+            occasion: _likely(occasion, frame, came, everything * 0.0)
+            for occasion in {*self.ledger.operators, *(occasion for _, occasion in self.ledger.scans)}
         }
         features = np.zeros((len(FEATURES), len(everything)))
         features[0] = presence(everything)
-        for changes, count in self.ledger.operators.items():
-            features[1] += count * active[changes]
+        for occasion, count in self.ledger.operators.items():
+            features[1] += count * active[occasion]
         features[2] = sum((came[each] for each, moment in self.reads if moment is Moment.CHANGE), features[2])
-        for (leaf, changes), count in self.ledger.scans.items():
-            features[3] += count * frame.leaves[leaf][0] * active[changes]
+        for (leaf, occasion), count in self.ledger.scans.items():
+            features[3] += count * frame.leaves[leaf][0] * active[occasion]
         features[4] = sum(frame.joined, features[4])
         features[5] = sum(frame.gathered, features[5])
         features[6] = gross(outcome) * features[0]
         return features
+
+
+def _likely(occasion: Occasion, frame: Frame, came: Mapping[int, Vector], none: Vector) -> Vector:
+    """How likely it is that there is work."""
+    changes, needs = occasion
+    likely = presence(sum((came[each] for each in changes), none))
+    for each in needs:
+        likely = likely * presence(frame.leaves[each][0])
+    return likely
 
 
 def program(subplan: Subplan, known: Mapping[int, Known], own: Known | None) -> Program:
