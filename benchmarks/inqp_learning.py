@@ -39,6 +39,7 @@ class Learner:
     firings: Firings
     work: Work
     corrections: Corrections = field(default_factory=dict)
+    own: dict[int, Firings] = field(default_factory=dict)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -51,7 +52,8 @@ class Learner:
         beginning = at_first(self.laboratory.statistics)
         believed = biased(self.planned, self.corrections, bias)
         weights = fit(self.firings[::-1]) if self.firings else Weights()
-        return simulated(self.planned.delta, beginning, arrivals, weights, believed)
+        own = {subplan: fit(seen[::-1], weights) for subplan, seen in self.own.items()}
+        return simulated(self.planned.delta, beginning, arrivals, weights, believed, own)
 
     def replay(self, paces: Pacing, moments: Sequence[int] = EVENLY) -> Measured:
         """A period under these paces; nothing is learned from it."""
@@ -65,11 +67,11 @@ class Learner:
         measured = self.replay(paces)
         outlook = Outlook(played, scheduled(played, Goal(1.0, 1), whole_knob(played.paths)), self.work.tables)
         for firing in measured.firings:
-            self.firings += [
-                Seen(each.features, each.work, each.seconds, f"{self.name} {each.subplan}")
-                for each in outlook.measurements(firing.fired)
-                if each.features["jobs"]
-            ]
+            for each in outlook.measurements(firing.fired):
+                if each.features["jobs"]:
+                    seen = Seen(each.features, each.work, each.seconds, f"{self.name} {each.subplan}")
+                    self.firings.append(seen)
+                    self.own.setdefault(each.subplan, []).append(seen)
         self.corrections = corrections(played, paces, measured.written)
 
 

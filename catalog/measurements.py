@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 from uuid import UUID
@@ -11,8 +11,19 @@ from uuid import UUID
 from psycopg import Connection
 
 _MEASURED: Final = """
-    SELECT features, seconds, elapsed FROM gavial.measurements WHERE (features ->> 'jobs')::float8 > 0
-    ORDER BY execution DESC, subplan LIMIT %s
+    SELECT m.features, m.seconds, m.elapsed,
+        e.query_ids[1] || ' ' || m.subplan || ' ' || coalesce(p.digest, '')
+    FROM gavial.measurements m JOIN gavial.executions e ON e.id = m.execution
+    LEFT JOIN gavial.plans p ON p.query_id = e.query_ids[1] AND p.planned <= e.started
+    WHERE (m.features ->> 'jobs')::float8 > 0
+    ORDER BY m.execution DESC, m.subplan LIMIT %s
+"""
+_OWN: Final = """
+    SELECT m.subplan, m.features, m.seconds, m.elapsed
+    FROM gavial.plans p JOIN gavial.executions e ON e.query_ids = ARRAY[p.query_id] AND e.started >= p.planned
+    JOIN gavial.measurements m ON m.execution = e.id
+    WHERE p.query_id = %s AND (m.features ->> 'jobs')::float8 > 0
+    ORDER BY m.execution DESC, m.subplan LIMIT %s
 """
 _FIRED: Final = """
     WITH period AS (
@@ -29,13 +40,24 @@ _WRITTEN: Final = f"""
     FROM fired f JOIN gavial.measurements m ON m.execution = f.id GROUP BY m.subplan
 """
 _FIRINGS: Final = f"{_FIRED} SELECT p.path, count(*) FROM fired f, unnest(f.paths) p (path) GROUP BY p.path"
-_MOST: Final = 400
+_MOST: Final = 1000
 """The latest: machines and tables change."""
 
 
-def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float]]:
-    """Of the latest firings of subplans that took a job: features, work, seconds that passed."""
+def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float, str]]:
+    """Of the latest firings that took a job: features, work, seconds that passed, and of which subplan."""
     return list(connection.execute(_MEASURED, (_MOST,)))
+
+
+def own_measured(
+    connection: Connection, query: UUID
+) -> Mapping[int, Sequence[tuple[Mapping[str, float], float, float]]]:
+    """The same of one query under the plan that it has, by subplan."""
+    found: dict[int, list[tuple[Mapping[str, float], float, float]]] = {}
+    for subplan, *figures in connection.execute(_OWN, (query, _MOST)):
+        features, work, seconds = figures
+        found.setdefault(subplan, []).append((features, work, seconds))
+    return found
 
 
 def rows_written(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:

@@ -34,12 +34,14 @@ class PacedPath:
 
 @dataclass(frozen=True, slots=True)
 class SubplanText:
-    """A part of a query as users read of it, and by what its estimates are multiplied, if that is known."""
+    """A part of a query as users read of it; if that is known, by what its estimates are multiplied, and what
+    its work costs, as JSON."""
 
     subplan: int
     text: str
     method: str
     correction: float | None = None
+    weights: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,8 @@ def save_outlook(
     connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO gavial.subplans (query_id, subplan, text, method, correction) "
-            "VALUES (%s, %s, %s, %s, %s)",
+            "INSERT INTO gavial.subplans (query_id, subplan, text, method, correction, weights) "
+            "VALUES (%s, %s, %s, %s, %s, %s)",
             rows,
         )
     connection.execute(

@@ -32,7 +32,7 @@ class Outlook:
 
     def _measurement(self, share: Share) -> Measurement:
         features = self._features(share)
-        work = predicted(features, self.played.weights)
+        work = predicted(features, self.played.weights_of(share.writes))
         return Measurement(
             share.writes, share.rows_in, share.rows_out, share.work, share.seconds, work, features
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from catalog.paces import PacedPath, SubplanText
 from planner.schedule import Schedule
-from planner.simulation import Corrections
+from planner.simulation import Corrections, OwnWeights
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 
 
@@ -27,11 +29,18 @@ def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
     ]
 
 
-def subplan_texts(plan: DeltaPlan, corrections: Corrections) -> Sequence[SubplanText]:
-    """The parts, with what is known of the estimates of their rows."""
+def subplan_texts(plan: DeltaPlan, corrections: Corrections, own: OwnWeights) -> Sequence[SubplanText]:
+    """The parts, with what is known of the estimates of their rows, and of what they cost."""
     known = {buffer: each.inserts for buffer, each in corrections.items()}
+    costs = {buffer: json.dumps(asdict(each)) for buffer, each in own.items()}
     return [
-        SubplanText(each.writes, _what(plan, each.writes), each.method, known.get(each.writes))
+        SubplanText(
+            each.writes,
+            _what(plan, each.writes),
+            each.method,
+            known.get(each.writes),
+            costs.get(each.writes),
+        )
         for each in plan.subplans
     ]
 

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import Connection
 
 from catalog.errors import Error, Fenced
-from catalog.measurements import firings, measured, rows_written, save_weights, weights
+from catalog.measurements import firings, measured, own_measured, rows_written, save_weights, weights
 from catalog.paces import (
     Period,
     corrections_of,
@@ -40,7 +40,7 @@ from planner.fitting import Measured, fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
-from planner.simulation import Corrections
+from planner.simulation import Corrections, OwnWeights
 from planner.statistics import Statistics
 from sources.place import Place
 
@@ -137,7 +137,8 @@ class Scheduling:
         statistics = self._statistics(connection, query, standing, arrivals, period)
         known = self._known_weights(connection)
         corrections = _corrections(connection, query, standing, period)
-        played = simulated(prepared.work.plan, statistics, arrivals, known, corrections)
+        own = _own_weights(connection, query, known)
+        played = simulated(prepared.work.plan, statistics, arrivals, known, corrections, own)
         goal = goal_of(query.options)
         schedule = scheduled(played, goal, knobs_of(goal.paces, played))
         with connection.transaction():
@@ -147,7 +148,7 @@ class Scheduling:
             save_outlook(
                 connection,
                 query.id,
-                subplan_texts(prepared.work.plan, corrections),
+                subplan_texts(prepared.work.plan, corrections, own),
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
@@ -204,6 +205,14 @@ def _told(connection: Connection, query: Running) -> Iterator[None]:
         if isinstance(error, Fenced) or connection.closed:
             raise
         log.info("standing query %s, its paces: %s", query, failure_of(error))
+
+
+def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:
+    """Of the subplans that have been measured under the plan that the query has."""
+    return {
+        subplan: fit([Measured(*each) for each in firings], known)
+        for subplan, firings in own_measured(connection, query.id).items()
+    }
 
 
 def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:

@@ -33,6 +33,7 @@ def schedule(
     weights: Weights,
     goal: Goal,
     corrections: Corrections = _UNCORRECTED,
+    own: OwnWeights = _UNMEASURED,
     *,
     to_the_end: bool = False,
 ) -> Schedule:
@@ -40,7 +41,7 @@ def schedule(
 
     If `to_the_end` its curve goes on beyond the goal, as far as anything can be had.
     """
-    played = simulated(plan, statistics, arrivals, weights, corrections)
+    played = simulated(plan, statistics, arrivals, weights, corrections, own)
     return scheduled(played, goal, knobs_of(goal.paces, played), to_the_end=to_the_end)
 
 

@@ -18,7 +18,7 @@ from planner.cost import Weights, weights_from
 from planner.pace import limit_of, schedule
 from planner.plan import Planned
 from planner.schedule import Arrivals, Goal, Schedule, goal_of
-from planner.simulation import Corrections
+from planner.simulation import Corrections, OwnWeights
 from planner.statistics import Statistics
 
 _NOTHING: Final = 1e-9
@@ -28,7 +28,7 @@ _NOTHING: Final = 1e-9
 class Outlook:
     """A period of the query: what its tables hold when it begins, what comes, and what work takes.
 
-    The corrections are those of a plan: its digest.
+    The corrections, and the weights of single subplans, are those of a plan: its digest.
     """
 
     statistics: Statistics
@@ -37,19 +37,22 @@ class Outlook:
     goal: Goal
     on_demand: bool
     corrections: Corrections
+    own: OwnWeights
     plan: str | None
 
     def schedule(self, planned: Planned, *, to_the_end: bool) -> Schedule | None:
         """How often its parts would be worked; None where nobody knows what comes."""
         if not any(changed_rows(each) for each in self.arrivals.values()):
             return None
+        is_known = self.plan == digest_of(planned)
         return schedule(
             planned.delta,
             self.statistics,
             self.arrivals,
             self.weights,
             self.goal,
-            self.corrections if self.plan == digest_of(planned) else {},
+            self.corrections if is_known else {},
+            self.own if is_known else {},
             to_the_end=to_the_end,
         )
 
@@ -75,6 +78,7 @@ def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outl
         goal_of(options),
         options.get("TRIGGER", "on demand") == "on demand",
         corrections_from({int(subplan): each for subplan, each in figures["corrections"].items()}),
+        {int(subplan): weights_from(each) for subplan, each in figures["own_weights"].items()},
         figures["plan"],
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from catalog.types import INT4, SqlType
 from coordinator.planning import digest_of
 from dialect.places import places_in
 from dialect.statements import Query
+from planner.cost import Weights
+from planner.delta_program import FEATURES
 from planner.schedule import Arrivals
 from proxy.explained import Explain
 from proxy.judge import Question, check, judge, read_question
@@ -85,6 +88,7 @@ def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
         "zone": "UTC",
         "plan": None,
         "corrections": {},
+        "own_weights": {},
         "weights": {"jobs": 0.1},
     }
     explain = Explain(format, frozenset(options))
@@ -126,16 +130,22 @@ def test_methods_are_told_where_one_is_forced() -> None:
 
 
 @pytest.mark.parametrize(("plan", "more"), [("own", True), ("another", False), (None, False)])
-def test_corrections_are_those_of_a_plan(plan: str | None, more: bool) -> None:
-    """It writes ten times as many rows as the model says: that is more work."""
+@pytest.mark.parametrize("what", ["rows", "costs"])
+def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) -> None:
+    """It writes ten times as many rows as the model says, or takes ten times as long: that is more work."""
     view = question("SELECT max(x.whole) AS whole FROM (SELECT DISTINCT whole FROM bound.things) x").view
     plain = replace(asked(format="JSON"), view=view, views={NAME: view})
     assert plain.figures is not None
     statistics = read_outlook(plain.figures, {}).statistics
     _query, planned = check(plain, SNAPSHOT.signatures, statistics)
-    learned = {
+    of_parts = {
+        "rows": ("corrections", 10.0),
+        "costs": ("own_weights", {name: 10.0 * getattr(Weights(), name) for name in FEATURES}),
+    }
+    key, value = of_parts[what]
+    learned: dict[str, Any] = {
         "plan": digest_of(planned) if plan == "own" else plan,
-        "corrections": {str(each.writes): 10.0 for each in planned.delta.subplans},
+        key: {str(each.writes): value for each in planned.delta.subplans},
     }
     corrected = replace(plain, figures={**plain.figures, **learned})
     before, after = (

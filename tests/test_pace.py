@@ -176,6 +176,17 @@ def test_observed_rows_correct_the_estimates() -> None:
     assert gone == 0.0
 
 
+def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
+    make = Make()
+    plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
+    usual = simulated(plan, Statistics(), coming, Weights())
+    dear = simulated(plan, Statistics(), coming, Weights(), own={1: Weights(jobs=100.0)})
+    pairs = zip(usual.play((2, 2)).played, dear.play((2, 2)).played, strict=True)
+    more = [two.works - one.works for one, two in pairs]
+    assert more[0] == pytest.approx([100.0 - Weights().jobs] * 2)
+    assert more[1] == pytest.approx([0.0, 0.0])
+
+
 @pytest.mark.parametrize("name", ["q04", "q13", "q15", "q17", "q18", "q22"])
 def test_one_pace_for_all_costs_no_less(name: str) -> None:
     played = simulated(tpch(name), statistics(0.5), arrivals(0.5), Weights())

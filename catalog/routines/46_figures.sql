@@ -47,6 +47,9 @@ AS $body$
         'corrections', (SELECT coalesce(jsonb_object_agg(s.subplan::text, s.correction), '{}')
                         FROM gavial.queries q JOIN gavial.subplans s ON s.query_id = q.id
                         WHERE q.view = $1 AND s.correction IS NOT NULL),
+        'own_weights', (SELECT coalesce(jsonb_object_agg(s.subplan::text, s.weights), '{}')
+                        FROM gavial.queries q JOIN gavial.subplans s ON s.query_id = q.id
+                        WHERE q.view = $1 AND s.weights IS NOT NULL),
         'weights', coalesce((SELECT w.weights FROM gavial.weights w), '{}'))
 $body$;
 COMMENT ON FUNCTION gavial.figures(oid) IS 'what the cost of keeping a query depends on, as far as it is known';
