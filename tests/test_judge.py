@@ -161,7 +161,7 @@ def test_kinds_of_changes_are_those_that_came() -> None:
     [(name, coming)] = read_outlook(figures, {}).arrivals.items()
     assert coming == Arrivals(1e6)
     history = [[figures["tables"][0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
-    updated = figures | {"history": history}
+    updated = {**figures, "history": history}
     assert read_outlook(updated, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
     said = {"EXPECT": "things 300"}
     assert read_outlook(updated, said).arrivals == {name: Arrivals(0, 5e5, 0)}, "it was outgrown"
