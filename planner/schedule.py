@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from catalog.errors import InvalidParameterValue
 from planner.paths import Path
 
 
@@ -37,14 +38,19 @@ class Goal:
 
 
 def goal_of(options: Mapping[str, object]) -> Goal:
-    """What the options of a query ask for."""
+    """What the options of a query ask for; they may have been written by another hand than ours."""
     seconds = options.get("LATENCY_GOAL")
-    return Goal(
-        float(str(options.get("FINAL_WORK", 1))),
-        int(str(options.get("MAX_PACE", 100))),
-        None if seconds is None else float(str(seconds).removesuffix(" s")),
-        Paces(options.get("PACES", "auto")),
-    )
+    try:
+        return Goal(
+            float(str(options.get("FINAL_WORK", 1))),
+            int(str(options.get("MAX_PACE", 100))),
+            None if seconds is None else float(str(seconds).removesuffix(" s")),
+            Paces(options.get("PACES", "auto")),
+        )
+    except ValueError as error:
+        raise InvalidParameterValue(
+            "the goal of a standing query cannot be read", detail=str(error)
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

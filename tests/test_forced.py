@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.errors import InvalidParameterValue
 from catalog.schema import TableName
 from dialect.settings import METHODS, PACES
 from planner.cost import Weights
@@ -30,6 +31,12 @@ def test_the_dialect_and_the_planner_name_them_alike() -> None:
     assert set(PACES) == {each.value for each in Paces}
     assert Paces(str(PACES[0])) is goal_of({}).paces is Paces.AUTO
     assert goal_of({"PACES": "leaf"}).paces is Paces.LEAF
+
+
+@pytest.mark.parametrize("options", [{"PACES": "all"}, {"MAX_PACE": "abc"}, {"LATENCY_GOAL": "soon"}])
+def test_options_that_somebody_wrote_into_the_catalog(options: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterValue):
+        goal_of(options)
 
 
 @pytest.mark.parametrize(
