@@ -16,7 +16,6 @@ from benchmarks.chart import Panel, draw
 from benchmarks.measure import Figures, Target, judge, take_turns
 from benchmarks.pace_ways import exhaustive, sampled
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
-from planner.cost import Weights
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.plan import plan
@@ -25,7 +24,7 @@ from planner.simulation import Simulation
 from planner.weighted import DeltaPlan
 from tests.bindcases import read_snapshot, recorded
 from tests.plancases import QUERIES, bound
-from tests.tpchstatistics import arrivals, statistics
+from tests.tpchstatistics import FAST, arrivals, statistics
 
 MEDIAN, EIGHTIETH, WORST = "median ms", "80 % ms", "worst ms"
 MEAN_RATIO, WORST_RATIO, MISSED = "mean ratio", "worst ratio", "missed"
@@ -97,7 +96,7 @@ def tpch() -> list[DeltaPlan]:
 
 def period(delta: DeltaPlan, share: float) -> Simulation:
     """The period that brings this share of all rows."""
-    return simulated(delta, statistics(1.0 - share + 1e-6), arrivals(share), Weights())
+    return simulated(delta, statistics(1.0 - share + 1e-6), arrivals(share), FAST)
 
 
 def timed(plans: list[DeltaPlan]) -> Figures:

@@ -82,6 +82,26 @@ def of_query(connection: psycopg.Connection, relation: str, columns: str) -> lis
     return connection.execute(f"SELECT {columns} FROM gavial.{relation} ORDER BY 1".encode()).fetchall()
 
 
+def choice_of(connection: psycopg.Connection, name: str) -> str | None:
+    """Another one for each time that paces are chosen; None before the first."""
+    found = "SELECT min(s.xmin::text) FROM gavial.subplans s JOIN gavial.queries q ON q.id = s.query_id"
+    chosen = one(connection, f"{found} WHERE q.result = %s::regclass", name)
+    return None if chosen is None else str(chosen)
+
+
+def work_often(connection: psycopg.Connection, name: str, before: str | None = None) -> str:
+    """Every path four times in a period, whatever pays on this machine, once paces have been chosen since."""
+    wait_until(
+        lambda: choice_of(connection, name) not in (None, before), "no paces are chosen", ANSWER_SECONDS
+    )
+    connection.execute(
+        "UPDATE gavial.paths SET pace = 4 "
+        "WHERE query_id = (SELECT id FROM gavial.queries WHERE result = %s::regclass)",
+        (name,),
+    )
+    return str(choice_of(connection, name))
+
+
 def errors_between_answers_are_none(connection: psycopg.Connection) -> None:
     """A row that is gone before the answer is owed divides by zero."""
     connection.execute("CREATE TABLE z (a int PRIMARY KEY, b int)")
@@ -89,11 +109,7 @@ def errors_between_answers_are_none(connection: psycopg.Connection) -> None:
         "CREATE STANDING QUERY r WITH (EXPECT = 'z 8') AS SELECT a, 10 / b AS n FROM z WITH NO DATA"
     )
     wait_until_answered(connection, ["r"])
-    paced = """
-        UPDATE gavial.paths SET pace = 4
-        WHERE query_id = (SELECT id FROM gavial.queries WHERE result = 'r'::regclass)
-    """
-    wait_until(lambda: connection.execute(paced).rowcount > 0, "no paces are chosen", ANSWER_SECONDS)
+    work_often(connection, "r")
     failed = "SELECT count(*) FROM gavial.executions e WHERE finished IS NULL"
     before = one(connection, failed)
     connection.execute("INSERT INTO z VALUES (1, 1), (2, 0)")
@@ -119,10 +135,7 @@ def paces_follow_what_comes(connection: psycopg.Connection) -> None:
     wait_until(lambda: one(connection, expected) == 1000, "no paces are chosen", ANSWER_SECONDS)
     connection.execute("INSERT INTO items SELECT i, i, i FROM generate_series(1, 4499) i")
     wait_until(lambda: one(connection, expected) == 4000, "paces stay as they were", ANSWER_SECONDS)
-    connection.execute(  # whatever pays on this machine
-        "UPDATE gavial.paths SET pace = 4 "
-        "WHERE query_id = (SELECT id FROM gavial.queries WHERE result = 's'::regclass)"
-    )
+    work_often(connection, "s")
     connection.execute("INSERT INTO items VALUES (4500, 4500, 4500)")
     wait_until(lambda: early(connection, "s") > 0, "nothing is worked", ANSWER_SECONDS)
     wait_until(lambda: bool(corrections(connection)), "nothing is learned of estimates", ANSWER_SECONDS)
@@ -157,13 +170,9 @@ def total_work(connection: psycopg.Connection) -> float:
 
 def what_was_learned_is_there(connection: psycopg.Connection, known: list[tuple[Any, ...]]) -> None:
     """Paces are chosen anew after the start, with the same corrections; EXPLAIN has them too."""
-    chosen = (
-        "SELECT min(xmin::text) FROM gavial.subplans "
-        "WHERE query_id = (SELECT id FROM gavial.queries WHERE result = 's'::regclass)"
-    )
-    before = one(connection, chosen)
+    before = choice_of(connection, "s")
     connection.execute("ALTER STANDING QUERY s SET (MAX_PACE = 4)")
-    wait_until(lambda: one(connection, chosen) != before, "no paces are chosen", ANSWER_SECONDS)
+    wait_until(lambda: choice_of(connection, "s") != before, "no paces are chosen", ANSWER_SECONDS)
     assert corrections(connection) == known
     kinds = (
         "SELECT sum(rows), sum(updates), sum(deletes) FROM gavial.arrivals WHERE relation = 'items'::regclass"
@@ -184,12 +193,12 @@ def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: 
             f"MAX_PACE = 8) AS {QUERY} WITH NO DATA".encode()
         )
         wait_until_answered(user, ["q"])
-        wait_until(lambda: bool(of_query(user, "paths", "path")), "no paces are chosen", ANSWER_SECONDS)
-        assert any(pace > 1 for _path, pace in of_query(user, "paths", "path, pace"))
+        choice = work_often(user, "q")
         answer = rows_of(user, "TABLE q")
         change(user, 1)
         wait_until_early(user, 1)
     with serve() as proxy, session(proxy.dsn(dbname=database)) as user:
+        work_often(user, "q", choice)
         had = max(rows for _path, rows in of_query(user, "paths", "path, had"))
         assert had > 0
         change(user, 2)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from catalog.errors import InvalidParameterValue
 from catalog.schema import TableName
 from dialect.settings import METHODS, PACES
-from planner.cost import Weights
 from planner.delta_method import Method, methods_of
 from planner.incremental import derive
 from planner.logical import LogicalQuery
@@ -23,7 +22,7 @@ from tests.bindcases import recorded
 from tests.plancases import QUERIES, bound
 from tests.randomplans import TABLES, queries
 from tests.test_delta_plans import snapshot
-from tests.tpchstatistics import arrivals, statistics
+from tests.tpchstatistics import FAST, arrivals, statistics
 
 
 def test_the_dialect_and_the_planner_name_them_alike() -> None:
@@ -118,10 +117,10 @@ def tpch(name: str, method: str) -> DeltaPlan:
 
 
 def chosen(delta: DeltaPlan, paces: Paces) -> Schedule:
-    return schedule(delta, statistics(0.5), arrivals(0.5), Weights(), Goal(0.3, 100, paces=paces))
+    return schedule(delta, statistics(0.5), arrivals(0.5), FAST, Goal(0.3, 100, paces=paces))
 
 
 def random(query: LogicalQuery, coming: float, goal: Goal) -> Schedule:
     known = Statistics(dict.fromkeys(TABLES, TableStatistics(1e5)))
     expected: dict[TableName, Arrivals] = dict.fromkeys(TABLES, Arrivals(coming))
-    return schedule(derive(query, tables=TABLES), known, expected, Weights(), goal)
+    return schedule(derive(query, tables=TABLES), known, expected, FAST, goal)

@@ -34,9 +34,9 @@ from tests.plancases import FOLDER, QUERIES, bound
 from tests.randomplans import FILLED, TABLES, call, columns_of, queries
 from tests.test_delta_estimate import Make
 from tests.test_delta_plans import snapshot
-from tests.tpchstatistics import arrivals, statistics
+from tests.tpchstatistics import FAST, arrivals, statistics
 
-WEIGHTS, UNKNOWN = Weights(), Statistics()
+UNKNOWN = Statistics()
 
 rows = st.floats(0.0, 1e7)
 changes = st.builds(Arrivals, rows, st.sampled_from((0.0, 1e4)), st.sampled_from((0.0, 1e5)))
@@ -189,7 +189,7 @@ def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
 
 @pytest.mark.parametrize("name", ["q04", "q13", "q15", "q17", "q18", "q22"])
 def test_one_pace_for_all_costs_no_less(name: str) -> None:
-    played = simulated(tpch(name), statistics(0.5), arrivals(0.5), Weights())
+    played = simulated(tpch(name), statistics(0.5), arrivals(0.5), FAST)
     goal = Goal(0.7, 64)
     found = scheduled(played, goal, path_knobs(played.paths, played.idle))
     for knobs in (whole_knob(played.paths), table_knobs(played.paths, played.idle)):
@@ -226,7 +226,7 @@ def planned(
     plan: DeltaPlan,
     coming: Mapping[TableName, Arrivals],
     goal: Goal,
-    weights: Weights = WEIGHTS,
+    weights: Weights = FAST,
     known: Statistics = UNKNOWN,
 ) -> Schedule:
     return schedule(plan, known, coming, weights, goal)
