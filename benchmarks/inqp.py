@@ -103,7 +103,8 @@ def _taught(session: SparkSession, laboratory: Laboratory, names: Sequence[str])
     ]
     for pace in LEARNT:
         for each in found:
-            each.learn(pace)
+            seconds = each.learn(pace)
+            click.echo(f"{each.name}: a period of pace {pace} to learn from, {seconds:.0f} s of a processor")
     return found
 
 

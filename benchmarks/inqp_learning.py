@@ -60,8 +60,8 @@ class Learner:
         by_path = dict(zip(self.paths, paces, strict=True))
         return replay(self.session, self.laboratory, self.work, by_path, moments)
 
-    def learn(self, pace: int) -> None:
-        """What a period tells in which everything is worked so often, and what it counts."""
+    def learn(self, pace: int) -> float:
+        """What a period tells in which everything is worked so often; the processor time that it took."""
         played = self.period()
         paces = (pace,) * len(self.paths)
         measured = self.replay(paces)
@@ -73,6 +73,7 @@ class Learner:
                     self.firings.append(seen)
                     self.own.setdefault(each.subplan, []).append(seen)
         self.corrections = corrections(played, paces, measured.written)
+        return measured.total_cpu
 
 
 def learner(
