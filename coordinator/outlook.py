@@ -9,12 +9,13 @@ from catalog.executions import Measurement, Outcome
 from catalog.schema import TableName
 from coordinator.fired import Fired, Share
 from coordinator.pacing import rows_of, tables_below
-from coordinator.straying import Worked, has_read, is_misjudged
+from coordinator.straying import Worked, has_read, is_misjudged, is_moved
 from planner.correcting import corrections
+from planner.cost import Weights
 from planner.flow import DELETES, INSERTS, UPDATES, gross
 from planner.measured import Seen, features_of, predicted
 from planner.schedule import Arrivals, Schedule
-from planner.simulation import Correction, Corrections, Pacing, Played, Simulation
+from planner.simulation import Correction, Corrections, OwnWeights, Pacing, Played, Simulation
 from planner.statistics import Statistics
 
 
@@ -52,6 +53,17 @@ class Outlook:
     def batch_work(self, came: Mapping[int, int]) -> float:
         """The work of these rows, by table, in one firing."""
         return self._replayed(came).play((1,) * len(self.played.paths)).final
+
+    def is_dearer(self, weights: Weights, own: OwnWeights) -> bool:
+        """Whether by what firings cost now, other than when paces were chosen, the goal is another matter."""
+        memory = tuple(dict[Pacing, Played]() for _ in self.played.remembered)
+        now = replace(self.played, weights=weights, own=own, remembered=memory)
+        paces = tuple(each.pace for each in self.schedule.paths)
+        left, batch = now.play(paces).final, now.play((1,) * len(paces)).final
+        if self.schedule.goal.seconds is not None:
+            believed = self.schedule.final_work * self.played.weights.latency
+            return is_moved(believed, left * weights.latency)
+        return is_moved(self.schedule.final_work * batch, left * self.schedule.batch_work)
 
     def misjudged(self, worked: Worked) -> Mapping[int, int]:
         """Where subplans that have read most of what came wrote more rows than believed, or fewer: which."""

@@ -127,6 +127,9 @@ class Scheduling:
         arrivals = expected_arrivals(connection, query, standing.prepared.tables, period)
         if is_astray(period.expected, _rows(standing, arrivals)):
             return True
+        known = self._known_weights(connection)
+        if standing.outlook.is_dearer(known, _own_weights(connection, query, known)):
+            return True
         return not standing.is_anew and bool(standing.outlook.misjudged(_worked(connection, query, period)))
 
     def _choose(self, connection: Connection, query: Running) -> None:

@@ -16,6 +16,7 @@ _WRITTEN: Final = 2.0
 _ENOUGH: Final = 1000
 """Changed rows that a subplan has to write, or was thought to, before it tells anything."""
 
+_MOVED: Final = 1.5
 _READ: Final = 0.8
 
 
@@ -52,6 +53,12 @@ def is_misjudged(written: int, believed: float) -> bool:
     """Whether a subplan wrote so many fewer or more rows than it was thought to."""
     least, most = sorted((float(written), believed))
     return most >= _ENOUGH and most > _WRITTEN * least
+
+
+def is_moved(believed: float, now: float) -> bool:
+    """Whether what is left for a trigger is that much less or more than when its paces were chosen."""
+    least, most = sorted((believed, now))
+    return most > _MOVED * least
 
 
 def has_read(had: int, came: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isfinite
 
 import pytest
@@ -18,7 +19,9 @@ from planner.pace_knobs import path_knobs
 from planner.schedule import Arrivals, Goal
 from planner.statistics import Statistics, TableStatistics
 from planner.weighted import TableBuffer
-from tests.randomplans import TABLES, queries
+from tests.randomplans import FILLED, TABLES, queries
+from tests.test_delta_estimate import Make
+from tests.test_pace import derived
 
 COUNTS = st.sampled_from((0, 1, 7, 1000, 10**6))
 ARRIVALS = st.builds(Arrivals, COUNTS.map(float), COUNTS.map(float), COUNTS.map(float))
@@ -65,6 +68,33 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     assert all(0.001 <= each.inserts <= 1000 for each in corrections.values())
     again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
     assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "factor", "moved"), [(None, 4.0, False), (9.0, 4.0, True), (9.0, 1.1, False)]
+)
+def test_a_machine_that_has_become_slower(seconds: float | None, factor: float, moved: bool) -> None:
+    """Of a share nothing is left undone; of seconds more is."""
+    outlook = counted(Goal(0.3, 8, seconds))
+    slower = Weights(*(factor * outlook.played.weights.vector))
+    assert outlook.is_dearer(slower, {}) == moved
+
+
+def test_firings_that_have_become_dearer_beside_rows() -> None:
+    outlook = counted(Goal(0.3, 8))
+    assert not outlook.is_dearer(Weights(), {})
+    assert outlook.is_dearer(replace(Weights(), jobs=1000 * Weights().jobs), {})
+    assert outlook.is_dearer(Weights(), {1: replace(Weights(), jobs=1000 * Weights().jobs)})
+
+
+def counted(goal: Goal) -> Outlook:
+    """Many rows, in few groups."""
+    make = Make()
+    plan = derived(make.count(make.s, make.d))
+    played = simulated(plan, Statistics(), {FILLED.name: Arrivals(1e8)}, Weights())
+    schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    assert any(each.pace > 1 for each in schedule.paths)
+    return Outlook(played, schedule, {0: 100})
 
 
 def test_rows_are_scaled_kind_by_kind() -> None:
