@@ -17,7 +17,7 @@ from planner.logical import LogicalQuery
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.schedule import Arrivals, Goal
-from planner.statistics import Statistics, TableStatistics
+from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.weighted import TableBuffer
 from tests.randomplans import FILLED, TABLES, queries
 from tests.test_delta_estimate import Make
@@ -91,7 +91,8 @@ def counted(goal: Goal) -> Outlook:
     """Many rows, in few groups."""
     make = Make()
     plan = derived(make.count(make.s, make.d))
-    played = simulated(plan, Statistics(), {FILLED.name: Arrivals(1e8)}, Weights())
+    few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(1e4)})})
+    played = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
     schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
     assert any(each.pace > 1 for each in schedule.paths)
     return Outlook(played, schedule, {0: 100})
