@@ -56,15 +56,16 @@ class Learner:
         return simulated(self.planned.delta, beginning, arrivals, weights, believed, own)
 
     def replay(self, paces: Pacing, moments: Sequence[int] = EVENLY) -> Measured:
-        """A period under these paces; nothing is learned from it."""
+        """A period under these paces; as in the product, something is learned from each, but of bursts."""
         by_path = dict(zip(self.paths, paces, strict=True))
-        return replay(self.session, self.laboratory, self.work, by_path, moments)
+        measured = replay(self.session, self.laboratory, self.work, by_path, moments)
+        if moments == EVENLY:
+            self._learn(paces, measured)
+        return measured
 
-    def learn(self, pace: int) -> float:
-        """What a period tells in which everything is worked so often; the processor time that it took."""
+    def _learn(self, paces: Pacing, measured: Measured) -> None:
+        """What firings cost; from one batch not how often groups change again, if that is known better."""
         played = self.period()
-        paces = (pace,) * len(self.paths)
-        measured = self.replay(paces)
         outlook = Outlook(played, scheduled(played, Goal(1.0, 1), whole_knob(played.paths)), self.work.tables)
         for firing in measured.firings:
             for each in outlook.measurements(firing.fired):
@@ -72,8 +73,8 @@ class Learner:
                     seen = Seen(each.features, each.work, each.seconds, f"{self.name} {each.subplan}")
                     self.firings.append(seen)
                     self.own.setdefault(each.subplan, []).append(seen)
-        self.corrections = corrections(played, paces, measured.written)
-        return measured.total_cpu
+        if max(paces) > 1 or not self.corrections:
+            self.corrections = corrections(played, paces, measured.written)
 
 
 def learner(
