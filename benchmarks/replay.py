@@ -17,11 +17,12 @@ from catalog.batch import Batch
 from coordinator.fired import Fired
 from coordinator.firing import Round
 from coordinator.shelf import Shelf
-from coordinator.work import NOTHING_READ, Work
+from coordinator.work import NOTHING_READ, Offsets, Work
 from executors.spark.compile import schemas_of
 from planner.paths import Paces, Path
 from planner.plan import Planned
 from planner.weighted import TableBuffer
+from sources.merging import choose, merged_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,12 @@ def replay(
             began, used = time.monotonic(), cpu_seconds(os.getpid())
             round_ = Round(session, work, offsets, shelf, laboratory.warehouse, now)
             fired = round_.fire(now, None if now == end else due)
-            firings.append(Firing(fired, cpu_seconds(os.getpid()) - used, time.monotonic() - began))
+            seconds = time.monotonic() - began
             made += fired.batches
             offsets = fired.offsets
+            if now < end:
+                made = _merged(laboratory, work, made, offsets)
+            firings.append(Firing(fired, cpu_seconds(os.getpid()) - used, seconds))
     finally:
         laboratory.warehouse.remove(each.file for each in made)
     return Measured(tuple(firings))
@@ -108,6 +112,22 @@ def work_of(laboratory: Laboratory, planned: Planned) -> Work:
         {each.number: laboratory.oids[each.table] for each in buffers},
         laboratory.environment,
     )
+
+
+def _merged(laboratory: Laboratory, work: Work, made: list[Batch], offsets: Offsets) -> list[Batch]:
+    """What subplans wrote, in few batches: what all its readers have read, as it is done between firings."""
+    kept = list(made)
+    for subplan in work.plan.subplans:
+        name = work.name(subplan.writes)
+        readers = (each.writes for each in work.plan.subplans if subplan.writes in each.reads)
+        below = min((offsets.get((each, name), 0) for each in readers), default=0)
+        found = choose([each for each in kept if each.buffer == name and each.to_offset <= below])
+        if found:
+            kept = [each for each in kept if each not in found] + [
+                *merged_batches(laboratory.warehouse, found)
+            ]
+            laboratory.warehouse.remove(each.file for each in found)
+    return kept
 
 
 def _upto(laboratory: Laboratory, step: int) -> Collection[Batch]:

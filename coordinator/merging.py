@@ -11,7 +11,7 @@ from typing import Final
 from psycopg import Connection
 
 from catalog.errors import DamagedBatch
-from sources.merging import FEWEST_BATCHES, SMALL_ROWS, merge_batches
+from sources.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.place import Place
 from sources.rewrites import copy_anew
 from sources.warehouse import is_table_buffer
@@ -32,7 +32,7 @@ _NEXT: Final = """
         WHERE s.state = 'captured' OR b.buffer LIKE 'node-%%'
     )
     SELECT buffer, below FROM settled WHERE to_offset <= below GROUP BY buffer, below, schema_version
-    HAVING count(*) FILTER (WHERE rows <= %(small)s) >= %(fewest)s
+    HAVING count(*) FILTER (WHERE rows <= %(rows)s AND bytes <= %(bytes)s) >= %(fewest)s
         OR bool_or(to_offset < emptied AND emptied <= below)
     ORDER BY random() LIMIT 1
 """
@@ -63,7 +63,8 @@ class Merging:
         if time.monotonic() < self._next:
             return
         self._remove()
-        row = connection.execute(_NEXT, {"small": SMALL_ROWS, "fewest": FEWEST_BATCHES}).fetchone()
+        bounds = {"rows": SMALL_ROWS, "bytes": SMALL_BYTES, "fewest": FEWEST_BATCHES}
+        row = connection.execute(_NEXT, bounds).fetchone()
         if row is None:
             self._next = time.monotonic() + _REST_SECONDS
             return

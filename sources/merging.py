@@ -18,9 +18,11 @@ from sources.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse,
 FEWEST_BATCHES: Final = 8
 """Fewer are not worth the work."""
 
-SMALL_ROWS: Final = 25_000
+SMALL_ROWS: Final = 250_000
+SMALL_BYTES: Final = 16 << 20
 MOST_ROWS: Final = FEWEST_BATCHES * SMALL_ROWS
-"""Of the batches that are merged at a time, so that it takes a second at most."""
+MOST_BYTES: Final = FEWEST_BATCHES * SMALL_BYTES
+"""Of the batches that are merged at a time, so that it takes about a second and little memory."""
 
 _EMPTIED: Final = """
     SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources
@@ -75,10 +77,15 @@ def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     by_version: dict[int, list[Batch]] = {}
     for batch in batches:
         same = by_version.setdefault(batch.schema_version, [])
-        if batch.rows <= SMALL_ROWS and sum(each.rows for each in same) + batch.rows <= MOST_ROWS:
+        if batch.rows <= SMALL_ROWS and batch.bytes <= SMALL_BYTES and _fits([*same, batch]):
             same.append(batch)
     chosen = max(by_version.values(), key=len, default=[])
     return tuple(chosen) if len(chosen) >= FEWEST_BATCHES else ()
+
+
+def _fits(batches: Sequence[Batch]) -> bool:
+    rows, size = sum(each.rows for each in batches), sum(each.bytes for each in batches)
+    return rows <= MOST_ROWS and size <= MOST_BYTES
 
 
 def merged_batches(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -56,6 +57,9 @@ def test_only_many_small_batches_of_the_same_columns_are_merged() -> None:
     assert choose([*small, batch(99, merging.SMALL_ROWS + 1)]) == tuple(small)
     large = [batch(number, merging.SMALL_ROWS) for number in range(20)]
     assert sum(each.rows for each in choose(large)) <= merging.MOST_ROWS
+    wide = [replace(each, rows=1, bytes=merging.SMALL_BYTES) for each in large]
+    assert sum(each.bytes for each in choose(wide)) <= merging.MOST_BYTES
+    assert choose([*small[1:], replace(small[0], bytes=merging.SMALL_BYTES + 1)]) == ()
 
 
 @pytest.fixture(scope="module", params=[15, 18])
