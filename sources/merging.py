@@ -90,8 +90,7 @@ def _fits(batches: Sequence[Batch]) -> bool:
 
 def merged_batches(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
     """One batch with the sum of these, or none if nothing is left."""
-    rows = pa.concat_tables([warehouse.read(batch) for batch in batches])
-    table = consolidated(rows)
+    table = consolidated(_together([warehouse.read(batch) for batch in batches]))
     if not table.num_rows:
         return ()
     start, end = min(batch.from_offset for batch in batches), max(batch.to_offset for batch in batches)
@@ -113,4 +112,9 @@ def consolidated(rows: pa.Table) -> pa.Table:
         COMMIT_LSN: sums.column(f"{COMMIT_LSN}_max"),
         IS_UPDATE: pa.repeat(pa.scalar(False), sums.num_rows),
     }
-    return pa.table({name: sums.column(name) for name in names} | control)
+    return pa.table({name: sums.column(name) for name in names} | control).cast(rows.schema)
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all; a column that cannot be NULL in one of them may be one that can in another."""
+    return pa.concat_tables([each.cast(tables[0].schema) for each in tables])

@@ -14,9 +14,9 @@ from catalog.batch import Batch
 from catalog.errors import Fenced
 from catalog.store import manifest, name_batches, take_over
 from sources import merging
-from sources.merging import choose, consolidated, merge_batches
+from sources.merging import choose, consolidated, merge_batches, merged_batches
 from sources.place import Place
-from sources.warehouse import CONTROL, table_buffer
+from sources.warehouse import CONTROL, Warehouse, table_buffer
 from tests import servers
 from tests.captor import epoch_of
 from tests.capture_site import SETTINGS, Site
@@ -38,6 +38,19 @@ def test_what_was_taken_back_goes() -> None:
     found = {(row["a1"], row["weight"], row["commit_lsn"]) for row in consolidated(rows).to_pylist()}
     assert found == {("y", 2, 4), ("", 1, 5), (None, 1, 5)}
     assert consolidated(rows).schema == rows.schema
+
+
+def test_what_was_merged_is_merged_again(tmp_path: Path) -> None:
+    """The weights of what Spark computed cannot be NULL; also beside batches that say that they can."""
+    warehouse = Warehouse(str(tmp_path))
+    loose = changes(("x", 1, 1), ("y", 1, 1), kind=pa.string())
+    strict = loose.schema.set(1, pa.field("weight", pa.int64(), nullable=False))
+    tables = [loose.cast(strict), loose, changes(("x", -1, 3), kind=pa.string()).cast(strict)]
+    batches = [warehouse.seal("node-1", each, number, number + 1, 1) for number, each in enumerate(tables)]
+    [first] = merged_batches(warehouse, batches[:2])
+    assert warehouse.read(first).schema.field("weight") == strict.field("weight")
+    [last] = merged_batches(warehouse, [first, batches[2]])
+    assert {(row["a1"], row["weight"]) for row in warehouse.read(last).to_pylist()} == {("x", 1), ("y", 2)}
 
 
 def test_rows_with_arrays_are_kept_as_they_are() -> None:
