@@ -90,8 +90,8 @@ def _statistics(table: str, share: float) -> TableStatistics:
     return TableStatistics(
         rows * part,
         {
-            place: ColumnStatistics(_distinct(known[0], rows, part), 0.0, *known[1:])
-            for place, known in enumerate(columns, start=1)
+            place: ColumnStatistics(_distinct(distinct, rows, part), 0.0, *(bounds[:2] or (None, None)))
+            for place, (distinct, *bounds) in enumerate(columns, start=1)
         },
     )
 
