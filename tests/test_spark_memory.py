@@ -19,7 +19,7 @@ JOIN = f"""
     FROM (SELECT id, repeat(cast(id AS STRING), 10) AS text FROM range({ROWS})) AS a
     JOIN (SELECT id, repeat(cast(id AS STRING), 10) AS text FROM range({ROWS})) AS b ON a.id = b.id
 """
-OUTCOME = "SELECT id, repeat('0123456789', 100) AS text FROM range(0, 1000000, 1, 40)"
+OUTCOME = "SELECT id, repeat('0123456789', 100) AS text FROM range(0, 1000000, 1, 400)"
 
 
 @pytest.fixture(scope="module")
