@@ -28,7 +28,10 @@ class Numbers:
         """A new column."""
         self.last += 1
         if self.last > _MOST:
-            raise StatementTooComplex("the query has too many subqueries inside each other")
+            raise StatementTooComplex(
+                "the query has too many subqueries inside each other",
+                hint="Write some of them as joins, or keep their rows in a table.",
+            )
         return Field(self.last, name, type)
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dialect.scalar import Scalar
 from planner.columns import references
 from planner.conditions import conjunction
 from planner.delta import Moments, keep
-from planner.delta_keys import Fresh, chosen, equal_columns
+from planner.delta_keys import Fresh, chosen
+from planner.join_graph import JoinGraph, Places, Requirement, join_graph
 from planner.logical import Field
 from planner.weighted import Pairs, Rows, Sum, Weighted, fields
 
 Columns: TypeAlias = frozenset[int]
+
+MOST_TERMS: Final = 8
+"""So many inputs have each a term with all others in it; of more, halves are joined first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,76 +37,129 @@ def inner_change(
     The inputs go from before to after one by one: what the i-th step changes is dXi with those that went
     before it as they are after, and the others as they were. A summand whose change meets nothing old is
     none, so parents go before their children.
+
+    That is n joins of n inputs. Of many inputs the changes of the first half are added up before they meet
+    the second half as it was, those of the second before they meet the first as it is after: n log n joins.
     """
-    inputs = _parents_first(inputs, fresh)
-    terms = []
-    for place, each in enumerate(inputs):
-        later = inputs[place + 1 :]
-        after = [_Part(other.moments.after, other.keys) for other in inputs[:place]]
-        before = [_Part(other.moments.before, other.keys) for other in later]
-        term = keep(_joined(_Part(each.moments.change, each.keys), after + before, conditions), columns)
-        guards = (fresh(each.moments, other.moments) for other in later)
-        guard = next((found for found in guards if found is not None), None)
-        terms.append(chosen(guard, Rows((), columns), term))
-    return Sum(tuple(terms), columns)
+    parents = _parents(inputs, fresh)
+    order = _parents_first(parents)
+    numbers = [frozenset(each.column for each in fields(one.moments.before)) for one in inputs]
+    if len(inputs) > MOST_TERMS:
+        order = _neighbours_together(parents, join_graph(numbers, [each.keys for each in inputs], conditions))
+    ordered = [inputs[place] for place in order]
+    graph = join_graph([numbers[place] for place in order], [each.keys for each in ordered], conditions)
+    every = range(len(ordered))
+    return _Telescope(ordered, graph, fresh, columns).change(every, frozenset(every)).rows
 
 
-def _parents_first(inputs: Sequence[Input], fresh: Fresh) -> list[Input]:
-    """The inputs in an order in which, as far as there is one, a parent stands before its children."""
-    ordered: list[Input] = []
-    waiting = list(inputs)
+def _parents(inputs: Sequence[Input], fresh: Fresh) -> Mapping[int, frozenset[int]]:
+    """For each input those whose new rows none of its old ones refers to."""
+    return {
+        child: frozenset(
+            parent
+            for parent, other in enumerate(inputs)
+            if parent != child and fresh(other.moments, each.moments)
+        )
+        for child, each in enumerate(inputs)
+    }
+
+
+def _parents_first(parents: Mapping[int, frozenset[int]]) -> list[int]:
+    """An order in which, as far as there is one, a parent stands before its children."""
+    ordered: list[int] = []
+    waiting = list(parents)
     while waiting:
-        following = next((each for each in waiting if not _has_parent(each, waiting, fresh)), waiting[0])
+        following = next((each for each in waiting if parents[each].isdisjoint(waiting)), waiting[0])
         waiting.remove(following)
         ordered.append(following)
     return ordered
 
 
-def _has_parent(child: Input, among: Sequence[Input], fresh: Fresh) -> bool:
-    return any(fresh(each.moments, child.moments) for each in among if each is not child)
+def _neighbours_together(parents: Mapping[int, frozenset[int]], graph: JoinGraph) -> list[int]:
+    """The same, and each beside one that a condition connects it with: the latest possible before it."""
+    ordered: list[int] = []
+    waiting = set(parents)
+    while waiting:
+        free = {each for each in waiting if parents[each].isdisjoint(waiting)} or waiting
+        beside = next((met for one in reversed(ordered) if (met := graph.neighbours[one] & free)), free)
+        following = min(beside, key=lambda place: (len(graph.neighbours[place]), place))
+        waiting.remove(following)
+        ordered.append(following)
+    return ordered
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Joined:
+    """Rows of some of the inputs that meet the conditions on these alone."""
+
     rows: Weighted
-    keys: tuple[Columns, ...]
-
-    @property
-    def columns(self) -> Columns:
-        return frozenset(each.column for each in fields(self.rows))
+    places: Places
 
 
-def _joined(first: _Part, others: Sequence[_Part], conditions: Sequence[Scalar]) -> Weighted:
-    """All pairs that meet the conditions: from the first, the change, by what makes the fewest of them."""
-    joined, waiting, unmet = first, list(others), list(conditions)
-    while waiting:
-        following = min(waiting, key=lambda each: _growth(joined, each, conditions))
-        waiting.remove(following)
-        present = joined.columns | following.columns
-        met = [each for each in unmet if references(each) <= present]
-        unmet = [each for each in unmet if each not in met]
-        pairs = Pairs(joined.rows, following.rows, conjunction(met))
-        joined = _Part(pairs, joined.keys + following.keys)
-    return joined.rows
+@dataclass(frozen=True, slots=True)
+class _Telescope:
+    """The inputs in the order in which they go from before to after; `columns` are those of the outcome."""
 
+    inputs: Sequence[Input]
+    graph: JoinGraph
+    fresh: Fresh
+    columns: tuple[Field, ...]
 
-def _growth(joined: _Part, following: _Part, conditions: Sequence[Scalar]) -> int:
-    """How many pairs there may be, from few to many.
+    def change(self, steps: range, places: Places) -> _Joined:
+        """What these steps change of the join of these places, which the steps are among."""
+        columns = self._kept(places)
+        if len(steps) <= MOST_TERMS:
+            terms = [self._term(place, places, columns) for place in steps]
+        else:
+            middle = steps.start + len(steps) // 2
+            halves = (range(steps.start, middle), range(middle, steps.stop))
+            changes = [self.change(half, self.graph.connected(half, places)) for half in halves]
+            met = (self._met(each, places, half) for each, half in zip(changes, halves, strict=True))
+            terms = [keep(each, columns) for each in met]
+        return _Joined(Sum(tuple(terms), columns), places)
 
-    0: at most one for each that is joined, by a key of what follows; 1: at most one for each that follows; 2:
-    any, under a condition; 3: all.
-    """
-    equal = equal_columns(conditions)
-    if any(key <= _equal_to(joined, following, equal) for key in following.keys):
-        return 0
-    if any(key <= _equal_to(following, joined, equal) for key in joined.keys):
-        return 1
-    both = joined.columns | following.columns
-    read = [references(each) for each in conditions]
-    tied = any(each <= both and each & joined.columns and each & following.columns for each in read)
-    return 2 if tied else 3
+    def _term(self, place: int, places: Places, columns: tuple[Field, ...]) -> Weighted:
+        """What one step changes; nothing where the change meets none of the old rows of a later input."""
+        moments = self.inputs[place].moments
+        alone = _Joined(moments.change, frozenset({place}))
+        term = keep(self._met(alone, places, range(place, place + 1)), columns)
+        later = (self.inputs[each].moments for each in sorted(places) if each > place)
+        guards = (self.fresh(moments, each) for each in later)
+        guard = next((found for found in guards if found is not None), None)
+        return chosen(guard, Rows((), columns), term)
 
+    def _met(self, change: _Joined, places: Places, steps: range) -> Weighted:
+        """The change that these steps make, with the rows of the other places that it meets.
 
-def _equal_to(one: _Part, other: _Part, equal: set[tuple[int, int]]) -> Columns:
-    """The other's columns that are equal to some of the one's."""
-    return frozenset(there for here, there in equal if here in one.columns and there in other.columns)
+        They are joined one by one, by what makes the fewest pairs.
+        """
+        rows, joined, waiting = change.rows, set(change.places), set(places - change.places)
+        unmet = self._unmet(change.places)
+        growth = {place: self.graph.growth(joined, place) for place in waiting}
+        while waiting:
+            following = min(waiting, key=lambda place: (growth[place], place))
+            waiting.remove(following)
+            joined.add(following)
+            met = [each.condition for each in unmet if each.places <= joined]
+            unmet = [each for each in unmet if not each.places <= joined]
+            moments = self.inputs[following].moments
+            partners = moments.after if following < steps.start else moments.before
+            rows = Pairs(rows, partners, conjunction(met))
+            is_single = following in self.graph.single
+            for place in waiting if is_single else waiting & self.graph.neighbours[following]:
+                growth[place] = self.graph.growth(joined, place)
+        return rows
+
+    def _kept(self, places: Places) -> tuple[Field, ...]:
+        """The columns of these places that are read once the others have joined them."""
+        if len(places) == len(self.inputs):
+            return self.columns
+        asked = references(*(each.condition for each in self._unmet(places)))
+        wanted = asked.union(each.column for each in self.columns)
+        present = (each for place in sorted(places) for each in fields(self.inputs[place].moments.before))
+        return tuple(each for each in present if each.column in wanted)
+
+    def _unmet(self, places: Places) -> list[Requirement]:
+        """The conditions that pairs of these places do not meet yet; a single input has met none."""
+        is_paired = len(places) > 1
+        return [each for each in self.graph.requirements if not (is_paired and each.places <= places)]

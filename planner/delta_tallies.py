@@ -37,8 +37,10 @@ _ORDERED: Final = (*_INTEGERS, NUMERIC, *_FLOATS, DATE, TIME, TIMESTAMP, TIMESTA
 
 # pg_proc oids: the same on every server.
 _FLOAT8_OF_FLOAT4: Final = 311
+_FLOAT4_OF_FLOAT8: Final = 312
 _FLOAT8_OF_INT8: Final = 482
 _NUMERIC_OF_INT8: Final = 1781
+_FLOAT8_PLUS: Final = 218
 _FLOAT8_DIVIDE: Final = 217
 _NUMERIC_DIVIDE: Final = 1727
 _INT8_EQUAL: Final = 467
@@ -181,7 +183,11 @@ def _where(condition: Scalar, value: Scalar) -> Case:
     return Case((Branch(condition, value),), Constant(None, value.type), value.type)
 
 
-def _sum(value: Scalar, name: str, type: SqlType, ledger: _Ledger) -> Reference:
+def _sum(value: Scalar, name: str, type: SqlType, ledger: _Ledger) -> Scalar:
+    """The sum of single floats is kept in double precision, and rounded only where it is read."""
+    if type.oid == FLOAT4:
+        total = ledger.tally(Tally.SUM, _cast(value, _FLOAT8_OF_FLOAT4, _FLOAT8), name, _FLOAT8)
+        return _cast(total, _FLOAT4_OF_FLOAT8, type)
     return ledger.tally(Tally.SUM, value, name, type)
 
 
@@ -190,7 +196,11 @@ def _average(value: Scalar, name: str, ledger: _Ledger) -> Scalar:
     count = ledger.count(value, name)
     if value.type.oid in _FLOATS:
         wide = _cast(value, _FLOAT8_OF_FLOAT4, _FLOAT8) if value.type.oid == FLOAT4 else value
-        total: Scalar = _sum(wide, f"{name} sum", _FLOAT8, ledger)
+        # PostgreSQL begins to add at 0: its average of -0 is 0.
+        zero = Constant("0", _FLOAT8)
+        total: Scalar = _operator(
+            _FLOAT8_PLUS, "+", _sum(wide, f"{name} sum", _FLOAT8, ledger), zero, _FLOAT8
+        )
         divided = _operator(_FLOAT8_DIVIDE, "/", total, _cast(count, _FLOAT8_OF_INT8, _FLOAT8), _FLOAT8)
     else:
         small = value.type.oid in (INT2, INT4)

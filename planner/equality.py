@@ -19,6 +19,7 @@ from catalog.types import (
     INT4,
     INT8,
     NAME,
+    NO_TYPMOD,
     NUMERIC,
     OID,
     TEXT,
@@ -30,7 +31,20 @@ from catalog.types import (
     VARCHAR,
     SqlType,
 )
-from dialect.scalar import Call, Cast, CastMethod, IsDistinct, Not, Notation, Scalar
+from dialect.scalar import (
+    Call,
+    Cast,
+    CastMethod,
+    IsDistinct,
+    IsNull,
+    Not,
+    Notation,
+    NullIf,
+    Reference,
+    Scalar,
+)
+from dialect.spark_comparisons import COMPARISONS
+from planner.scalar_tree import arguments as operands
 
 # pg_proc oids: the same on every server. Without interval, where equal values ('1 month', '30 days') do not
 # give equal sums.
@@ -55,6 +69,7 @@ _FUNCTIONS: Final = {
     TIMESTAMP: 2052,
     UUID: 2956,
 }
+_WRITTEN_ONE_WAY: Final = frozenset(_FUNCTIONS) - {FLOAT4, FLOAT8, NUMERIC, BPCHAR} | {VARCHAR}
 _BETWEEN_TYPES: Final = frozenset({158, 159, 240, 247, 299, 305, 474, 744, 852, 1162, 1850, 1856, 3508, 4043})
 _EQUALITIES: Final = frozenset(_FUNCTIONS.values()) | _BETWEEN_TYPES
 
@@ -78,6 +93,28 @@ def not_distinct(left: Scalar, right: Scalar) -> Scalar | None:
 def is_equality(scalar: Scalar) -> bool:
     """Whether this is an equality that groups agree with: what equals a value is one group."""
     return isinstance(scalar, Call) and scalar.function in _EQUALITIES
+
+
+def agrees(scalar: Scalar, column: int) -> bool:
+    """Whether the value is the same for equal values of a column, however they are written.
+
+    Comparisons go by equality, also of 0 and -0; what is not known to does not.
+    """
+    match scalar:
+        case Reference(column=read, type=type):
+            return read != column or is_written_one_way(type)
+        case Call(function=function, arguments=arguments) if function in COMPARISONS or is_equality(scalar):
+            return all(isinstance(each, Reference) or agrees(each, column) for each in arguments)
+        case IsNull(argument=Reference()):
+            return True
+        case NullIf(equality=equality):
+            return all(agrees(each, column) for each in equality.arguments)
+    return all(agrees(each, column) for each in operands(scalar))
+
+
+def is_written_one_way(type: SqlType) -> bool:
+    """Whether equal values of the type are identical."""
+    return type.oid in _WRITTEN_ONE_WAY or (type.oid == BPCHAR and type.typmod != NO_TYPMOD)
 
 
 def as_text(scalar: Scalar) -> Scalar:

@@ -25,6 +25,7 @@ from planner.logical import (
     Project,
     fields,
 )
+from planner.written_numbers import keep_digits
 
 # What is averaged, the function that sums it, and the type of the sum.
 _SUMS: Final = {INT2: (2109, INT8), INT4: (2108, INT8), INT8: (2107, NUMERIC), NUMERIC: (2114, NUMERIC)}
@@ -44,10 +45,12 @@ class Finished:
 
 def finish(query: LogicalQuery, environment: Environment = DEFAULT) -> Finished:
     """The query up to where Spark's part ends."""
-    plan = _with_open_averages(query.plan)
+    plan = keep_digits(_with_open_averages(query.plan), environment)
     if not isinstance(plan, Project):
         columns = {each.column: each for each in fields(plan)}
-        return Finished(query, tuple(refer(columns[each.column]) for each in query.outputs))
+        return Finished(
+            replace(query, plan=plan), tuple(refer(columns[each.column]) for each in query.outputs)
+        )
     computed = {each.field.column: each for each in plan.columns}
     answer = [computed[each.column] for each in query.outputs]
     left = [each for each in answer if not is_exact(each.value, environment)]

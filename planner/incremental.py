@@ -9,6 +9,7 @@ from typing import Final, assert_never
 from catalog.schema import Tables
 from catalog.types import BOOLEAN
 from dialect.scalar import Scalar
+from dialect.spark import DEFAULT, Environment
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
 from planner.conditions import TRUE, conjuncts
 from planner.delta import Moments, Steps, consolidate, keep, linear
@@ -42,7 +43,7 @@ from planner.logical import (
     fields,
 )
 from planner.needed import Columns, given, needed_below
-from planner.properties import properties
+from planner.properties import KnownProperties
 from planner.tree import children
 from planner.weighted import (
     Choose,
@@ -66,13 +67,16 @@ def derive(
     methods: tuple[Method, ...] = METHODS,
     tables: Tables = _UNKNOWN,
     store_joins: bool = False,
+    environment: Environment = DEFAULT,
 ) -> DeltaPlan:
     """The delta plan of an unnested query; each node takes the first of the methods that it can.
 
     It uses the constraints of these tables. Inner joins are worked all at once, or else two by two with
     what lies between them stored.
     """
-    derivation = _Derivation(numbers_after(query.plan), methods, tables, store_joins)
+    derivation = _Derivation(
+        numbers_after(query.plan), methods, tables, store_joins, environment, KnownProperties(tables)
+    )
     derivation.answer(query)
     return derivation.writer.plan
 
@@ -85,6 +89,8 @@ class _Derivation:
     methods: tuple[Method, ...]
     tables: Tables
     store_joins: bool
+    environment: Environment
+    properties: KnownProperties
     writer: Writer = field(default_factory=Writer)
     common: Common = field(default_factory=Common)
 
@@ -134,7 +140,7 @@ class _Derivation:
     ) -> Weighted:
         below = needed | references(*conditions)
         sides = [
-            Input(self.moments(each, below & column_numbers(each)), properties(each, self.tables).keys)
+            Input(self.moments(each, below & column_numbers(each)), self.properties.of(each).keys)
             for each in inputs
         ]
         columns = tuple(each for each in fields(plan) if each.column in needed)
@@ -195,10 +201,14 @@ class _Derivation:
     def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
         kept = tuple(each for each in aggregate.columns if each.field.column in needed)
         aggregate = distinct_first(Aggregate(aggregate.input, aggregate.keys, kept), self.numbers)
-        tallies = tallying(aggregate, properties(aggregate.input, self.tables).not_null, self.numbers)
+        tallies = tallying(aggregate, self.properties.of(aggregate.input).not_null, self.numbers)
         possible = {Method.RECOMPUTE}
         if tallies is not None:
-            possible |= {Method.COMBINE, Method.LINEAR} if tallies.invertible else {Method.COMBINE}
+            # Which form a group's key has hangs on which of its rows are left.
+            linear = tallies.invertible and not any(
+                self.environment.groups_have_forms(each.type) for each in aggregate.keys
+            )
+            possible |= {Method.COMBINE, Method.LINEAR} if linear else {Method.COMBINE}
         method = self._first(possible)
         if tallies is None or method is Method.RECOMPUTE:
             return self._defined(aggregate)

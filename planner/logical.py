@@ -109,11 +109,15 @@ class DependentJoin:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One key of an order, by the type's default order under the expression's collation."""
+    """One key of an order, by the type's default order under the expression's collation.
+
+    A key that only `breaks_ties` was not asked for: any order of it will do, if it is the same each time.
+    """
 
     value: Scalar
     descending: bool
     nulls_first: bool
+    breaks_ties: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from catalog.schema import Tables
 from planner.check import check_unnested
 from planner.columns import Numbers, numbers_after
 from planner.logical import LogicalQuery, Plan, fields
+from planner.properties import KnownProperties
 from planner.rules.drop_null_tests import drop_null_tests
 from planner.rules.eliminate_distinct import eliminate_distinct
 from planner.rules.eliminate_joins import eliminate_joins
@@ -26,7 +27,7 @@ from planner.rules.push_join_conditions import push_join_conditions
 from planner.rules.simplify_conditions import simplify_conditions
 from planner.rules.simplify_outer_joins import simplify_outer_joins
 from planner.statistics import Statistics
-from planner.tree import transform
+from planner.tree import transform, transform_down
 
 Rule: TypeAlias = Callable[[Plan], Plan]
 Observer: TypeAlias = Callable[[str, Plan], None]
@@ -34,7 +35,7 @@ Observer: TypeAlias = Callable[[str, Plan], None]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rules that are applied one after the other, once or until a plan comes up that was there before."""
+    """Rules for whole plans, one after the other: once, or until a plan comes up that was there before."""
 
     name: str
     rules: tuple[tuple[str, Rule], ...]
@@ -49,27 +50,28 @@ def stages(tables: Tables, statistics: Statistics, numbers: Numbers) -> tuple[St
     alternate; then what an order makes possible.
     """
     clean: tuple[tuple[str, Rule], ...] = (
-        ("simplify_conditions", simplify_conditions),
-        ("merge_filters", merge_filters),
-        ("factor_disjunctions", factor_disjunctions),
-        ("simplify_outer_joins", simplify_outer_joins),
-        ("push_filters", push_filters),
-        ("push_join_conditions", push_join_conditions),
-        ("merge_projects", merge_projects),
+        ("simplify_conditions", _up(simplify_conditions)),
+        ("merge_filters", _up(merge_filters)),
+        ("factor_disjunctions", _up(factor_disjunctions)),
+        ("simplify_outer_joins", _up(simplify_outer_joins)),
+        ("push_filters", _down(push_filters)),
+        ("push_join_conditions", _down(push_join_conditions)),
+        ("merge_projects", _up(merge_projects)),
     )
+    known = KnownProperties(tables)
     return (
-        Stage("conditions", (*clean, ("infer_equalities", infer_equalities))),
+        Stage("conditions", (*clean, ("infer_equalities", _up(infer_equalities)))),
         Stage(
             "keys",
             (
-                ("eliminate_distinct", eliminate_distinct(tables)),
-                ("eliminate_joins", eliminate_joins(tables)),
-                ("drop_null_tests", drop_null_tests(tables)),
+                ("eliminate_distinct", _up(eliminate_distinct(known))),
+                ("eliminate_joins", _up(eliminate_joins(known))),
+                ("drop_null_tests", _up(drop_null_tests(known))),
                 *clean,
             ),
         ),
         Stage("order", (("order_joins", order_joins(statistics)),), once=True),
-        Stage("aggregates", (("push_aggregates", push_aggregates(statistics, numbers)), *clean)),
+        Stage("aggregates", (("push_aggregates", _up(push_aggregates(statistics, numbers))), *clean)),
     )
 
 
@@ -89,7 +91,7 @@ def optimise(
     observer("prune_columns", pruned)
     query = replace(query, plan=pruned)
     check_unnested(query)
-    return _run(query, Stage("tidy", (("merge_projects", merge_projects),)), rules_off, observer)
+    return _run(query, Stage("tidy", (("merge_projects", _up(merge_projects)),)), rules_off, observer)
 
 
 def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
@@ -99,7 +101,7 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
         for name, rule in stage.rules:
             if name in rules_off:
                 continue
-            plan = _apply(rule, query.plan)
+            plan = keep(rule(query.plan), fields(query.plan))  # whatever order it puts the columns in
             if plan != query.plan:
                 query = replace(query, plan=plan)
                 check_unnested(query)
@@ -109,7 +111,11 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
     return query
 
 
-def _apply(rule: Rule, plan: Plan) -> Plan:
-    """The rule at every node from below; the plan's columns stay what they were, whatever order a rule
-    puts them in."""
-    return keep(transform(plan, rule), fields(plan))
+def _up(rule: Rule) -> Rule:
+    """The rule at every node, from below."""
+    return lambda plan: transform(plan, rule)
+
+
+def _down(rule: Rule) -> Rule:
+    """The rule at every node, from above: a condition goes all its way in one walk."""
+    return lambda plan: transform_down(plan, rule)

@@ -45,5 +45,5 @@ def plan(
         unnested = unnest(translated)
         optimised = optimise(unnested, tables, statistics, rules_off)
         finished = finish(optimised, environment)
-        delta = derive(finished.query, methods, tables)
+        delta = derive(finished.query, methods, tables, environment=environment)
         return Planned(translated, unnested, optimised, delta, finished.values)

@@ -31,34 +31,54 @@ from planner.nullability import is_never_null
 
 def properties(plan: Plan, tables: Tables) -> Properties:
     """The keys, dependencies and columns without NULL of an unnested plan, by these constraints."""
-    match plan:
-        case Scan(table=table):
-            return _scan(plan, tables[table]) if table in tables else Properties(column_numbers(plan))
-        case Values():
-            return _values(plan)
-        case Filter(input=child, condition=condition):
-            return properties(child, tables).where(condition)
-        case Project():
-            return _project(plan, properties(plan.input, tables))
-        case Join(left=left, right=right):
-            return _join(plan, properties(left, tables), properties(right, tables))
-        case Aggregate(input=child):
-            return _aggregate(plan, properties(child, tables))
-        case Distinct(input=child):
-            return _with_key(properties(child, tables), column_numbers(child))
-        case Union(inputs=inputs):
-            return _union(plan, tuple(properties(each, tables) for each in inputs))
-        case Top(input=child, limit=limit):
-            found = properties(child, tables)
-            return _with_key(found, NONE) if limit is not None and limit <= 1 else found
-        case DependentJoin():
-            raise AssertionError("a dependent join is left")
-        case _:
-            assert_never(plan)
+    return KnownProperties(tables).of(plan)
 
 
-def _scan(scan: Scan, table: Table) -> Properties:
+class KnownProperties:
+    """Properties of plans and of all their parts, each worked out once."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._known: dict[int, tuple[Plan, Properties]] = {}  # by identity: hashing a plan walks over it
+
+    def of(self, plan: Plan) -> Properties:
+        """The plan's keys, dependencies and columns without NULL."""
+        known = self._known.get(id(plan))
+        if known is None:
+            known = self._known[id(plan)] = plan, self._of(plan)
+        return known[1]
+
+    def _of(self, plan: Plan) -> Properties:
+        match plan:
+            case Scan(table=table):
+                return _scan(plan, self._tables.get(table))
+            case Values():
+                return _values(plan)
+            case Filter(input=child, condition=condition):
+                return self.of(child).where(condition)
+            case Project(input=child):
+                return _project(plan, self.of(child))
+            case Join(left=left, right=right):
+                return _join(plan, self.of(left), self.of(right))
+            case Aggregate(input=child):
+                return _aggregate(plan, self.of(child))
+            case Distinct(input=child):
+                return _with_key(self.of(child), column_numbers(child))
+            case Union(inputs=inputs):
+                return _union(plan, tuple(map(self.of, inputs)))
+            case Top(input=child, limit=limit):
+                found = self.of(child)
+                return _with_key(found, NONE) if limit is not None and limit <= 1 else found
+            case DependentJoin():
+                raise AssertionError("a dependent join is left")
+            case _:
+                assert_never(plan)
+
+
+def _scan(scan: Scan, table: Table | None) -> Properties:
     """As the table's constraints say, of the columns that are read."""
+    if table is None:
+        return Properties(column_numbers(scan))
     read = {each.attribute: each.field.column for each in scan.columns}
     numbers = {each.name: read[each.attribute] for each in table.columns if each.attribute in read}
     unique = (frozenset(numbers[name] for name in key) for key in table.keys if numbers.keys() >= set(key))

@@ -104,7 +104,7 @@ def _total(
         Order(refer(key), each.descending, each.nulls_first) for key, each in zip(keys, order, strict=False)
     )
     others = dict.fromkeys(each for each in columns if each not in keys[: len(order)])
-    return asked + tuple(Order(refer(each), False, False) for each in others)
+    return asked + tuple(Order(refer(each), False, False, breaks_ties=True) for each in others)
 
 
 def _without(plan: Plan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> Plan:

@@ -55,7 +55,8 @@ def _named(source: int, relation: Relation, scope: Scope) -> Plan:
 def _scan(translator: Translator, scan: Scan, scope: Scope) -> Plan:
     columns: list[TableColumn] = []
     table = translator.tables[scan.table]
-    for number, (output, column) in enumerate(zip(scan.columns, table.columns, strict=True)):
+    places = zip(scan.columns, (table.columns[place] for place in scan.places), strict=True)
+    for number, (output, column) in enumerate(places):
         field: Field = translator.numbers.field(output.name, output.type)
         scope.columns[scan.source, number] = field
         columns.append(TableColumn(field, column.attribute))

@@ -68,6 +68,12 @@ def transform(plan: Plan, rule: Rule) -> Plan:
     return rule(with_children(plan, tuple(transform(each, rule) for each in children(plan))))
 
 
+def transform_down(plan: Plan, rule: Rule) -> Plan:
+    """The rule applied to every node, from the root down: what it moves down it meets again below."""
+    changed = rule(plan)
+    return with_children(changed, tuple(transform_down(each, rule) for each in children(changed)))
+
+
 def nodes(plan: Plan) -> Iterator[Plan]:
     """The node and all below it, from the root down and left to right."""
     waiting = [plan]

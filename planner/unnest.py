@@ -8,7 +8,9 @@ the join.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
+from catalog.errors import StatementTooComplex
 from dialect.depth import limited_depth
 from dialect.scalar import IsTruth, Not, Scalar, Truth
 from planner.columns import (
@@ -35,9 +37,12 @@ from planner.logical import (
     fields,
 )
 from planner.rows import exactly_one_row
-from planner.tree import expressions, transform
+from planner.tree import expressions, nodes, transform
 from planner.unnest_domain import groups_over_domain, over_domain, with_counts
 from planner.unnest_pull import pull, pull_keys
+
+_MOST_NODES: Final = 2_000
+"""What is larger without dependent joins would take seconds to plan, and far longer to run."""
 
 
 def unnest(query: LogicalQuery) -> LogicalQuery:
@@ -46,9 +51,19 @@ def unnest(query: LogicalQuery) -> LogicalQuery:
         numbers = numbers_after(query.plan)
 
         def rule(plan: Plan) -> Plan:
-            return _join(plan, numbers) if isinstance(plan, DependentJoin) else plan
+            return _bounded(_join(plan, numbers)) if isinstance(plan, DependentJoin) else plan
 
         return replace(query, plan=transform(query.plan, rule))
+
+
+def _bounded(plan: Plan) -> Plan:
+    """The plan, refused where copies of what subqueries depend on have made it too large to go on with."""
+    if sum(1 for _ in nodes(plan)) > _MOST_NODES:
+        raise StatementTooComplex(
+            "too many subqueries depend on each other's values",
+            hint="Write some of them as joins, or keep their values in a column of a table.",
+        )
+    return plan
 
 
 def _join(join: DependentJoin, numbers: Numbers) -> Plan:

@@ -23,7 +23,7 @@ from planner.columns import (
     renumbered,
     substitute,
 )
-from planner.conditions import TRUE, conjunction, conjuncts
+from planner.conditions import TRUE, conjunction, conjuncts, is_true
 from planner.counts import over_no_rows
 from planner.equality import not_distinct
 from planner.first import first_of_each, takes_first
@@ -47,6 +47,7 @@ from planner.logical import (
     fields,
 )
 from planner.refused import Refused
+from planner.rows import exactly_one_row
 from planner.tree import nodes, with_expressions
 
 
@@ -235,8 +236,8 @@ def _domain(join: DependentJoin, numbers: Numbers) -> _Domain:
         isinstance(node, Aggregate) and any(each.call.function == SINGLE for each in node.columns)
         for node in nodes(join.right)
     )
-    source = join.left if raises else _part(join.left, frozenset(each.column for each in outer))
-    return _Domain(source, outer, numbers)
+    part = _part_with_same_values if raises else _part
+    return _Domain(part(join.left, frozenset(each.column for each in outer)), outer, numbers)
 
 
 def _part(plan: Plan, columns: frozenset[int]) -> Plan:
@@ -253,6 +254,20 @@ def _part(plan: Plan, columns: frozenset[int]) -> Plan:
         case Project(input=child) | Aggregate(input=child) if _has(child, columns):
             return _part(child, columns)
     return plan
+
+
+def _part_with_same_values(plan: Plan, columns: frozenset[int]) -> Plan:
+    """A smaller plan with exactly the values that the columns have here: what is above it keeps every row."""
+    match plan:
+        case Join(kind=JoinKind.LEFT, left=child) | Project(input=child) | Distinct(input=child):
+            is_kept = True
+        case Join(kind=JoinKind.INNER, left=child, right=right, condition=condition):
+            is_kept = is_true(condition) and exactly_one_row(right)
+        case Aggregate(input=child, keys=keys):
+            is_kept = bool(keys)
+        case _:
+            return plan
+    return _part_with_same_values(child, columns) if is_kept and _has(child, columns) else plan
 
 
 def _has(plan: Plan, columns: frozenset[int]) -> bool:

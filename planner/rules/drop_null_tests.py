@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.schema import Tables
 from dialect.scalar import IsNull, Scalar
 from planner.conditions import FALSE
 from planner.logical import Filter, Join, Plan
 from planner.nullability import is_never_null
-from planner.properties import properties
+from planner.properties import KnownProperties
 from planner.scalar_tree import inside, transform_scalar
 from planner.tree import Rule, children
 
 
-def drop_null_tests(tables: Tables) -> Rule:
+def drop_null_tests(known: KnownProperties) -> Rule:
     """x IS NULL = false where x is made of columns that are never NULL: NOT IN is then a plain anti-join.
 
     In a join's condition the columns are those of its inputs: rows that it pads do not come to it.
@@ -25,7 +24,7 @@ def drop_null_tests(tables: Tables) -> Rule:
             return plan
         if not any(isinstance(each, IsNull) for each in inside(plan.condition)):
             return plan
-        not_null = frozenset[int]().union(*(properties(each, tables).not_null for each in children(plan)))
+        not_null = frozenset[int]().union(*(known.of(each).not_null for each in children(plan)))
 
         def change(found: Scalar) -> Scalar:
             never = isinstance(found, IsNull) and is_never_null(found.argument, not_null)

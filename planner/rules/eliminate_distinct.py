@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.schema import Tables
 from planner.columns import column_numbers
 from planner.logical import Distinct, Plan
-from planner.properties import properties
+from planner.properties import KnownProperties
 
 
-def eliminate_distinct(tables: Tables) -> Callable[[Plan], Plan]:
+def eliminate_distinct(known: KnownProperties) -> Callable[[Plan], Plan]:
     """δ(x) = x where the columns of x hold a key: no two rows agree on all of them."""
 
     def rule(plan: Plan) -> Plan:
         match plan:
-            case Distinct(input=child) if properties(child, tables).is_key(column_numbers(child)):
+            case Distinct(input=child) if known.of(child).is_key(column_numbers(child)):
                 return child
         return plan
 

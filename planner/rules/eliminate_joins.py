@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from catalog.schema import Tables
 from dialect.scalar import Scalar
 from planner.columns import column_numbers, references
 from planner.conditions import column_equality, conjuncts
 from planner.logical import Aggregate, Filter, Join, JoinKind, Plan, Project
-from planner.properties import properties
+from planner.properties import KnownProperties
 from planner.tree import expressions, with_children
 
 
-def eliminate_joins(tables: Tables) -> Callable[[Plan], Plan]:
+def eliminate_joins(known: KnownProperties) -> Callable[[Plan], Plan]:
     """π_L(L ⟕ R) = π_L(L) where the condition sets a key of R equal to columns of L.
 
     Then no row of L has two partners, and one without is kept. Not so for an inner join along a foreign
@@ -23,14 +22,14 @@ def eliminate_joins(tables: Tables) -> Callable[[Plan], Plan]:
     def rule(plan: Plan) -> Plan:
         match plan:
             case Project(input=Join() as join) | Aggregate(input=Join() as join):
-                if _is_idle(join, _read(plan), tables):
-                    return with_children(plan, (join.left,))
+                if _is_idle(join, _read(plan), known):
+                    return rule(with_children(plan, (join.left,)))
             case (
                 Project(input=Filter(input=Join() as join) as kept)
                 | Aggregate(input=Filter(input=Join() as join) as kept)
             ):
-                if _is_idle(join, _read(plan) | references(kept.condition), tables):
-                    return with_children(plan, (Filter(join.left, kept.condition),))
+                if _is_idle(join, _read(plan) | references(kept.condition), known):
+                    return rule(with_children(plan, (Filter(join.left, kept.condition),)))
         return plan
 
     rule.__name__ = "eliminate_joins"
@@ -42,10 +41,10 @@ def _read(plan: Project | Aggregate) -> frozenset[int]:
     return keys | references(*expressions(plan))
 
 
-def _is_idle(join: Join, read: frozenset[int], tables: Tables) -> bool:
+def _is_idle(join: Join, read: frozenset[int], known: KnownProperties) -> bool:
     if join.kind is not JoinKind.LEFT or read & column_numbers(join.right):
         return False
-    found = properties(join.right, tables)
+    found = known.of(join.right)
     equated = frozenset(_equated(join.condition, column_numbers(join.right)))
     # Equality is never true of NULL, so what is unique apart from NULLs is enough.
     return found.is_key(equated) or any(key <= found.determined(equated) for key in found.unique)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dialect.scalar import Reference, Scalar
 from planner.columns import column_numbers, references, substitute
 from planner.conditions import column_equality, conjunction, conjuncts
+from planner.equality import agrees
 from planner.logical import Filter, Join, JoinKind, Plan
 from planner.rules.push_filters import filtered
 
@@ -14,6 +15,7 @@ from planner.rules.push_filters import filtered
 def infer_equalities(plan: Plan) -> Plan:
     """⋈_(a = b) of x and σ_p(a)(y) = ⋈_(a = b) of σ_p(b)(x) and σ_p(a)(y); and a = b, b = c give a = c.
 
+    Only where p is the same for equal values: 0 and -0 are equal, but not as texts.
     Also to the padded side of an outer join, whose rows find a partner only under the condition; never to
     the kept side: `a LEFT JOIN b ON a.x = b.x AND b.x = 1` keeps rows of a with other values.
     """
@@ -65,7 +67,7 @@ def _consequences(known: Iterable[Scalar]) -> Iterator[Scalar]:
             continue
         (number,) = read
         for other in equal.get(number, ()):
-            if other.column != number:
+            if other.column != number and agrees(each, number):
                 yield substitute(each, {number: other})
 
 

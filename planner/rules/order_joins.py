@@ -16,6 +16,7 @@ from planner.conditions import conjunction, conjuncts
 from planner.logical import Filter, Join, JoinKind, Plan, Project, fields
 from planner.rules.push_filters import filtered
 from planner.statistics import Statistics
+from planner.tree import children, with_children
 
 MOST_EXACT: Final = 10
 """So many relations are ordered by dynamic programming, more of them greedily."""
@@ -45,14 +46,14 @@ def order_joins(statistics: Statistics) -> Callable[[Plan], Plan]:
     same rows.
 
     The cost is the sum of all intermediate rows. What no condition connects is crossed last, small ones
-    first.
+    first. All joins without another operator between them are ordered together, once.
     """
 
     def rule(plan: Plan) -> Plan:
         relations, conditions = _flatten(plan)
         if len(relations) < 2:
-            return plan
-        ordered = _Search(relations, conditions, statistics).plan()
+            return with_children(plan, tuple(map(rule, children(plan))))
+        ordered = _Search([rule(each) for each in relations], conditions, statistics).plan()
         return ordered if fields(ordered) == fields(plan) else Project(ordered, passing(fields(plan)))
 
     rule.__name__ = "order_joins"
@@ -136,9 +137,7 @@ class _Search:
             pairs = [
                 pair for pair in combinations(left_over, 2) if self._meet(pair[0].members, pair[1].members)
             ]
-            first, second = min(
-                pairs, key=lambda pair: (self._size(pair[0].members | pair[1].members), pair[0].text)
-            )
+            first, second = min(pairs, key=lambda pair: (self._size_of_pair(*pair), pair[0].text))
             left_over = [tree for tree in left_over if tree not in (first, second)]
             left_over.append(self._join(first, second))
         return left_over[0]
@@ -163,6 +162,18 @@ class _Search:
         members = left.members | right.members
         cost = left.cost + right.cost + self._size(members)
         return _Tree(members, (left, right), cost, f"({left.text}{right.text})")
+
+    def _size_of_pair(self, left: _Tree, right: _Tree) -> float:
+        """The same of two trees joined: the rows of very many relations multiplied would be no number."""
+        members = left.members | right.members
+        if members not in self._rows:
+            rows = self._size(left.members) * self._size(right.members)
+            for each in self._conditions:
+                is_met = not each.members & ~members
+                if is_met and each.members & ~left.members and each.members & ~right.members:
+                    rows *= each.share
+            self._rows[members] = rows
+        return self._rows[members]
 
     def _size(self, members: int) -> float:
         """Rows of a set of relations joined: the same in whichever order."""

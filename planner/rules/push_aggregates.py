@@ -8,6 +8,7 @@ from typing import Final
 from dialect.scalar import Reference
 from planner.cardinality import estimate
 from planner.columns import Numbers, column_numbers, references
+from planner.equality import agrees
 from planner.logical import Aggregate, AggregateCall, Aggregated, Field, Join, JoinKind, Plan, fields
 from planner.statistics import Statistics
 
@@ -23,7 +24,8 @@ def push_aggregates(statistics: Statistics, numbers: Numbers) -> Callable[[Plan]
     is joined by.
 
     Rows of L that agree on G_L and J_L have the same partners, so f may take them together: for sums of
-    numeric, which are exact in any order, and for extremes. Not for sums of integers, whose sums have
+    numeric, which are exact in any order, and for extremes. The condition of the join must be the same for
+    equal values, of which a group has one. Not for sums of integers, whose sums have
     another type, nor of floats, which are not associative; not without keys, where no rows make a row.
     """
 
@@ -34,10 +36,12 @@ def push_aggregates(statistics: Statistics, numbers: Numbers) -> Callable[[Plan]
             ):
                 read = references(*(value for each in columns for value in each.call.arguments))
                 for side in (join.left, join.right):
+                    group = _group(side, plan, join)
                     if (
                         read
                         and read <= column_numbers(side)
-                        and _shrinks(side, _group(side, plan, join), statistics)
+                        and all(agrees(join.condition, each.column) for each in group)
+                        and _shrinks(side, group, statistics)
                     ):
                         return _pushed(plan, join, side, numbers)
         return plan

@@ -8,6 +8,7 @@ from dialect.scalar import Reference, Scalar
 from planner.columns import column_numbers, references, substitute
 from planner.conditions import conjunction, conjuncts
 from planner.logical import Aggregate, Distinct, Filter, Join, JoinKind, Plan, Project, Union, fields
+from planner.rules.merge_filters import merge_filters
 
 
 def push_filters(plan: Plan) -> Plan:
@@ -15,9 +16,12 @@ def push_filters(plan: Plan) -> Plan:
 
     Not below an aggregate where it reads an aggregated column, nor to the padded side of an outer join:
     `(a LEFT JOIN b) WHERE b.x IS NULL` keeps rows that `a LEFT JOIN (b WHERE b.x IS NULL)` keeps
-    otherwise. Not below an aggregate without keys: it gives a row also over no rows.
+    otherwise. Not below an aggregate without keys: it gives a row also over no rows. Two that meet on their
+    way down go on as one.
     """
     match plan:
+        case Filter(input=Filter()):
+            return push_filters(merge_filters(plan))
         case Filter(input=Project(input=child, columns=columns), condition=condition):
             meaning = {each.field.column: each.value for each in columns}
             return Project(Filter(child, substitute(condition, meaning)), columns)

@@ -1,0 +1,76 @@
+"""How many digits a numeric shows, where that is one of a few numbers by the types alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
+
+from catalog.storage import NO_DIGITS, Decimal, Storage
+from dialect.scalar import Branch, Call, Case, Coalesce, Constant, IsNull, Not, Scalar
+
+_ADDED: Final = (1724, 1725)
+_MULTIPLIED: Final = 1726
+_KEPT: Final = (1771, 1915, 1704, 1705)
+_MOST_PARTS: Final = 8
+
+StorageOf: TypeAlias = Callable[[Scalar], Storage]
+
+
+class Part(NamedTuple):
+    """The values that show so many digits: the expression is NULL in the rows of all others."""
+
+    digits: int
+    value: Scalar
+
+
+def parts_of(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
+    """The parts that make up all values of the expression; None where the rows tell how many digits."""
+    found = _parts(scalar, storage)
+    return None if found is None or len(found) > _MOST_PARTS else found
+
+
+def _parts(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
+    match storage(scalar):
+        case found if found == NO_DIGITS:
+            return ()
+        case Decimal(scale=scale):
+            return (Part(scale, scalar),)
+    match scalar:
+        case Case():
+            return _of_case(scalar, storage)
+        case Coalesce(arguments=(*some, last)):
+            branches = tuple(Branch(Not(IsNull(each)), each) for each in some)
+            return _of_case(Case(branches, last, scalar.type), storage)
+        case Call(function=function, arguments=arguments) if function in (*_ADDED, _MULTIPLIED, *_KEPT):
+            return _of_call(scalar, [_parts(each, storage) for each in arguments])
+    return None
+
+
+def _of_case(case: Case, storage: StorageOf) -> Sequence[Part] | None:
+    found: list[Part] = []
+    missing = Constant(None, case.type)
+    results = (*(each.result for each in case.branches), case.default)
+    for place, result in enumerate(results):
+        parts = _parts(result, storage)
+        if parts is None:
+            return None
+        for digits, value in parts:
+            chosen = [value if place == number else missing for number in range(len(results))]
+            branches = (replace(each, result=one) for each, one in zip(case.branches, chosen, strict=False))
+            found.append(Part(digits, Case(tuple(branches), chosen[-1], case.type)))
+    return found
+
+
+def _of_call(call: Call, arguments: Sequence[Sequence[Part] | None]) -> Sequence[Part] | None:
+    known = [each for each in arguments if each is not None]
+    if len(known) < len(arguments):
+        return None
+    add = sum if call.function == _MULTIPLIED else max
+    return [
+        Part(
+            add(each.digits for each in chosen), replace(call, arguments=tuple(each.value for each in chosen))
+        )
+        for chosen in product(*known)
+    ]

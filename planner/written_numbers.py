@@ -1,0 +1,260 @@
+"""Numerics that are equal but written differently: what groups of them and sums of them look like.
+
+PostgreSQL shows a group by the value that came first to it, and a sum with as many digits as the longest of
+what was summed. Here both show the digits of the longest: groups are made by trim_scale(key), and the digits
+are a tally beside the others. Where types alone tell the digits, nothing is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, assert_never
+
+from catalog.errors import FeatureNotSupported
+from catalog.storage import MAX_DIGITS, Decimal, Plain, Storage, Written
+from catalog.types import INT4, NUMERIC, SqlType
+from dialect.scalar import SHOWN, Branch, Call, Case, Coalesce, Constant, Notation, Scalar
+from dialect.spark import Environment, render
+from dialect.spark_numerics import SCALE, TRIM_SCALE
+from dialect.spark_rendered import Rendered, common_storage
+from planner.columns import Numbers, numbers_after, passing, refer
+from planner.counts import COUNT, is_positive
+from planner.digits import parts_of
+from planner.logical import (
+    SINGLE,
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    Computed,
+    DependentJoin,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    Order,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
+from planner.tree import with_children
+from planner.two_steps import in_two_steps
+
+Columns: TypeAlias = Mapping[int, Rendered]
+
+_SUM: Final = 2114
+_SUM_OF_INT8: Final = 2107
+_COUNT: Final = 2147
+_MAX_OF_INT4: Final = 2116
+_EXTREMES: Final = ("min", "max")
+_NUMERIC: Final = SqlType(NUMERIC)
+_INT4: Final = SqlType(INT4)
+
+
+def keep_digits(plan: Plan, environment: Environment) -> Plan:
+    """The same plan, in which groups and sums of numerics show the digits that they should."""
+    return _Walk(environment, numbers_after(plan)).visit(plan)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    environment: Environment
+    numbers: Numbers
+
+    def visit(self, plan: Plan) -> tuple[Plan, Columns]:
+        """The plan, and how its columns are stored."""
+        match plan:
+            case Scan(columns=columns):
+                these = [each.field for each in columns]
+                return plan, _named(these, (self._by_type(each.type) for each in these))
+            case Values(rows=rows, fields=these):
+                storages = (
+                    self._common([self._storage(row[place], {}) for row in rows], field)
+                    for place, field in enumerate(these)
+                )
+                return plan, _named(these, storages)
+            case Filter() | Top():
+                child, found = self.visit(plan.input)
+                return with_children(plan, (child,)), found
+            case Project(columns=computed):
+                child, found = self.visit(plan.input)
+                storages = (self._storage(each.value, found) for each in computed)
+                return with_children(plan, (child,)), _named((each.field for each in computed), storages)
+            case Join() | DependentJoin():
+                return self._join(plan)
+            case Union(inputs=inputs, fields=these):
+                visited = [self.visit(each) for each in inputs]
+                arms = [[found[each.column].storage for each in fields(child)] for child, found in visited]
+                storages = (
+                    self._common([arm[place] for arm in arms], field) for place, field in enumerate(these)
+                )
+                return with_children(plan, tuple(each[0] for each in visited)), _named(these, storages)
+            case Distinct():
+                child, found = self.visit(plan.input)
+                if any(_is_written(each.storage) for each in found.values()):
+                    return self._aggregate(Aggregate(child, fields(child), ()), found)
+                return with_children(plan, (child,)), found
+            case Aggregate():
+                child, found = self.visit(plan.input)
+                return self._aggregate(with_children(plan, (child,)), found)
+            case _:
+                assert_never(plan)
+
+    def _join(self, join: Join | DependentJoin) -> tuple[Plan, Columns]:
+        (left, one), (right, other) = self.visit(join.left), self.visit(join.right)
+        semi = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        return with_children(join, (left, right)), one if semi else {**one, **other}
+
+    def _aggregate(self, plan: Plan, found: Columns) -> tuple[Plan, Columns]:
+        assert isinstance(plan, Aggregate)
+        keys = [each for each in plan.keys if _is_written(found[each.column].storage)]
+        shown: dict[int, Scalar] = {}
+        columns = [new for each in plan.columns for new in self._call(each, found, shown)]
+        trimmed: dict[int, Field] = {}
+        for key in keys:
+            trimmed[key.column] = self.numbers.field(key.name, key.type)
+            digits = self._most_digits(refer(key), None)
+            columns.append(digits)
+            shown[key.column] = _shown(refer(trimmed[key.column]), _or_none(refer(digits.field)))
+        storages = {each.column: found[each.column].storage for each in plan.keys} | {
+            each.field.column: self._storage_of(each.call, found) for each in plan.columns
+        }
+        outcome = _named(fields(plan), (storages[each.column] for each in fields(plan)))
+        changed = replace(plan, columns=tuple(columns))
+        if not shown:
+            return (changed if changed.columns != plan.columns else plan), outcome
+        if keys:
+            own = (
+                Computed(trimmed[each.column], _call(TRIM_SCALE, "trim_scale", (refer(each),), _NUMERIC))
+                for each in keys
+            )
+            changed = replace(
+                changed,
+                input=Project(plan.input, (*passing(fields(plan.input)), *own)),
+                keys=tuple(trimmed.get(each.column, each) for each in plan.keys),
+            )
+        values = (Computed(each, shown.get(each.column, refer(each))) for each in fields(plan))
+        maxima = [each.field.column for each in changed.columns if _is_most_digits(each)]
+        return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
+
+    def _call(self, column: Aggregated, found: Columns, shown: dict[int, Scalar]) -> list[Aggregated]:
+        """What is aggregated instead; what makes the column of it is put into `shown`."""
+        call = column.call
+        if not any(_is_written(self._storage(each, found)) for each in call.arguments):
+            return [column]
+        if call.distinct:
+            same = (
+                _call(TRIM_SCALE, "trim_scale", (each,), _NUMERIC)
+                if _is_written(self._storage(each, found))
+                else each
+                for each in call.arguments
+            )
+            column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
+        if call.function != _SUM:
+            return [column]
+        total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
+        [summed] = call.arguments
+        parts = parts_of(summed, lambda each: self._storage(each, found))
+        if parts is None:
+            most = self._most_digits(summed, call.condition)
+            shown[column.field.column] = _shown(refer(total.field), _or_none(refer(most.field)))
+            return [total, most]
+        least = min((each.digits for each in parts), default=0)
+        counts = [
+            (each.digits, self._count(each.value, call.condition)) for each in parts if each.digits > least
+        ]
+        counts.sort(key=lambda each: -each[0])
+        branches = tuple(Branch(is_positive(count.field), _digits(digits)) for digits, count in counts)
+        digits = Case(branches, _digits(least), _INT4) if branches else _digits(least)
+        shown[column.field.column] = _shown(refer(total.field), digits)
+        return [total, *(count for _, count in counts)]
+
+    def _most_digits(self, value: Scalar, condition: Scalar | None) -> Aggregated:
+        scale = _call(SCALE, "scale", (value,), _INT4)
+        call = AggregateCall(_MAX_OF_INT4, "max", (scale,), False, (), condition, 0, _INT4)
+        return Aggregated(self.numbers.field("digits", _INT4), call)
+
+    def _count(self, value: Scalar, condition: Scalar | None) -> Aggregated:
+        call = AggregateCall(_COUNT, "count", (value,), False, (), condition, 0, COUNT)
+        return Aggregated(self.numbers.field("digits", COUNT), call)
+
+    def _storage_of(self, call: AggregateCall, found: Columns) -> Storage:
+        storages = [self._storage(each, found) for each in call.arguments]
+        match call.function, storages:
+            case function, [Decimal(scale=scale), *_] if function == _SUM:
+                return Decimal(MAX_DIGITS, scale)
+            case function, _ if function == _SUM_OF_INT8:
+                return Decimal(MAX_DIGITS, 0)
+            case _, [storage, *_] if call.type.oid == NUMERIC and (
+                call.function == SINGLE or call.name in _EXTREMES
+            ):
+                return storage
+        return self._by_type(call.type)
+
+    def _storage(self, scalar: Scalar, found: Columns) -> Storage:
+        try:
+            return render(scalar, found, self.environment).storage
+        except FeatureNotSupported:
+            return self._by_type(scalar.type)
+
+    def _by_type(self, type_: SqlType) -> Storage:
+        """A type that is not stored is refused elsewhere."""
+        try:
+            return self.environment.storage(type_)
+        except FeatureNotSupported:
+            return Plain.TEXT
+
+    def _common(self, storages: Sequence[Storage], field: Field) -> Storage:
+        try:
+            return common_storage(storages) if storages else self._by_type(field.type)
+        except FeatureNotSupported:
+            return self._by_type(field.type)
+
+
+def _named(these: Iterable[Field], storages: Iterable[Storage]) -> Columns:
+    return {
+        field.column: Rendered(f"c{field.column}", storage)
+        for field, storage in zip(these, storages, strict=True)
+    }
+
+
+def _is_written(storage: Storage) -> bool:
+    return isinstance(storage, Written) and isinstance(storage.value, Decimal)
+
+
+def _call(function: int, name: str, arguments: tuple[Scalar, ...], type_: SqlType) -> Scalar:
+    return Call(function, name, Notation.FUNCTION, arguments, 0, type_)
+
+
+def _shown(value: Scalar, digits: Scalar) -> Scalar:
+    return _call(SHOWN, "round", (value, digits), _NUMERIC)
+
+
+def _digits(number: int) -> Scalar:
+    return Constant(str(number), _INT4)
+
+
+def _or_none(digits: Scalar) -> Scalar:
+    """NaN and the infinities show no digits."""
+    return Coalesce((digits, _digits(0)), _INT4)
+
+
+def _is_most_digits(column: Aggregated) -> bool:
+    call = column.call
+    asked = call.arguments[0] if call.function == _MAX_OF_INT4 else None
+    return isinstance(asked, Call) and asked.function == SCALE and not call.distinct
+
+
+def _trimmed(call: AggregateCall) -> tuple[Order, ...]:
+    """The order of different values, which is by these values themselves."""
+    return tuple(
+        replace(each, value=_call(TRIM_SCALE, "trim_scale", (each.value,), _NUMERIC))
+        if each.value in call.arguments and each.value.type.oid == NUMERIC
+        else each
+        for each in call.order
+    )
