@@ -45,7 +45,8 @@ def check_columns(query: Query, view_columns: Sequence[Column]) -> None:
         differing = next((pair for pair in zip(theirs, ours, strict=False) if pair[0] != pair[1]), None)
         raise FeatureNotSupported(
             "the query was not understood as PostgreSQL understands it",
-            detail=f"{len(theirs)} columns against {len(ours)}"
+            detail=f"It would have {len(ours)} columns instead of {len(theirs)}."
             if differing is None
-            else f"PostgreSQL has {differing[0]}, we have {differing[1]}",
+            else f'Its column "{differing[0][0]}" would have another name, type or collation.',
+            hint="Name its columns, and cast them to the types that they are to have.",
         )

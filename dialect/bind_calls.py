@@ -28,7 +28,7 @@ from dialect.bound_walk import lowest_level
 from dialect.coerce import coerced, computed_type
 from dialect.collation import derive
 from dialect.resolve import Meaning, find_function
-from dialect.unbindable import refused, refused_node
+from dialect.unbindable import ELSEWHERE, GROUPINGS, refused, refused_node
 
 _KEYWORDS: Final[Mapping[str, Callable[[Binder, tuple[Expression, ...]], Expression]]] = {
     "coalesce": coalesce,
@@ -98,7 +98,7 @@ def _call(binder: Binder, node: exp.Expr) -> Expression:
     if not quoted and name == "array":
         return array_of(binder, node.expressions[0])
     if not quoted and name in _REFUSED:
-        raise refused(name.upper())
+        raise refused(name.upper(), GROUPINGS if name == "grouping" else ELSEWHERE)
     if not quoted and name in _PRECISE:
         return sql_value(binder, name, tuple(node.expressions))
     if not quoted and name in _KEYWORDS:
@@ -123,9 +123,9 @@ def _apply(
     function = meaning.signature
     assert isinstance(function, FunctionSignature)
     if function.returns_set:
-        raise refused(f"the set-returning function {call.name}")
+        raise refused(f"the set-returning function {call.name}", "Keep its rows in a table, and join that.")
     if any(isinstance(each, Row) for each in given) and function.name != "count":
-        raise refused(f"a row as an argument of {call.name}")
+        raise refused(f"a row as an argument of {call.name}", "Name its columns one by one.")
     taken = _taken(binder, meaning, given)
     type_ = computed_type(binder.signatures, meaning.result, taken)
     collation = derive(taken).collation
@@ -133,7 +133,7 @@ def _apply(
         case "aggregate":
             return _aggregate(binder, call, function, taken, collation, type_)
         case "ordered aggregate":
-            raise refused(f"the ordered-set aggregate {call.name}")
+            raise refused(f"the ordered-set aggregate {call.name}", "Aggregate when the result is read.")
         case _:
             if call.condition is not None or call.distinct or call.order:
                 raise refused(f"FILTER, DISTINCT or ORDER BY with the function {call.name}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from sqlglot import exp
 
-from catalog.schema import TableName, Tables
+from catalog.errors import Error
+from catalog.schema import Table, TableName, Tables
 from catalog.signatures import Signatures
 from catalog.types import BOOLEAN
 from dialect.bind_expression import ExpressionBinder
@@ -27,10 +29,13 @@ from dialect.bound import (
 from dialect.bound_expression import And, Coalesce, Expression
 from dialect.coerce import as_common_type, cast
 from dialect.expand import BoundViews
+from dialect.generated import reads_generated, with_generated
 from dialect.scope import Scope, Source
-from dialect.unbindable import refused, refused_node
+from dialect.unbindable import function_in_from, refused, refused_node
 
 _KINDS: Final = {"LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
+NOTHING_REFUSED: Final[Mapping[int, Error]] = MappingProxyType({})
+_NAMES: Final = "names that occur"
 _TABLE_EXTRAS: Final = ("sample", "only", "ordinality", "pivots", "version", "hints", "partition", "catalog")
 
 
@@ -52,7 +57,7 @@ class FromBinder:
         nodes = [clause.this]
         for join in select.args.get("joins") or ():
             if any(value for part, value in join.args.items() if part != "this"):
-                raise refused("a join outside brackets")
+                raise refused("a join outside brackets", "Put brackets around the join.")
             nodes.append(join.this)
         return tuple(self._item(node) for node in nodes)
 
@@ -71,7 +76,7 @@ class FromBinder:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 return self._table(node)
             case exp.Table() | exp.Lateral():
-                raise refused("a function in FROM")
+                raise function_in_from()
         raise refused_node(node)
 
     def _joined(self, node: exp.Subquery) -> FromItem:
@@ -89,7 +94,7 @@ class FromBinder:
         kind, method = str(node.args.get("kind") or ""), node.args.get("method")
         side = str(node.args.get("side") or "")
         if method or kind not in ("", "INNER", "OUTER", "CROSS"):
-            raise refused(f"a {method or kind} JOIN")
+            raise refused(f"a {method or kind} JOIN", "Write the condition of the join after ON.")
         right_first = len(self.scope.sources)
         right = self._item(node.this)
         join_kind = _KINDS.get(side, JoinKind.INNER)
@@ -132,17 +137,13 @@ class FromBinder:
     def _table(self, node: exp.Table) -> FromItem:
         for part in _TABLE_EXTRAS:
             if node.args.get(part):
-                raise (
-                    refused_node(node.args[part])
-                    if part == "sample"
-                    else refused(f"a table with {part.upper()}")
-                )
+                raise (refused_node(node.args[part]) if part == "sample" else refused(*_extra(part)))
         name, schema = folded(node.this), node.args.get("db")
         alias, names = _alias(node, name)
         if schema is None:
             found = self.scope.common_table(name)
             if found is None:
-                raise refused(f"the system catalog {name}")
+                raise refused(f"the system catalog {name}", "Query it when it is needed.")
             level, common = found
             number = self._add(alias, None, columns := _renamed(common.columns, names))
             return CommonTableScan(number, level, common.number, alias, columns)
@@ -156,8 +157,14 @@ class FromBinder:
         if table is None:
             raise refused(f'the relation "{relation.schema}.{name}", which is not among the tables')
         columns = _renamed(tuple(OutputColumn(each.name, each.type) for each in table.columns), names)
+        if reads_generated(table, node.root(), names):
+            computed, refused_columns = with_generated(self.signatures, table, self.bind_query)
+            number = self._add(alias, visible_schema, columns, refused_columns)
+            return Derived(number, computed, False, alias, columns)
+        places = tuple(range(len(columns))) if names else _named_places(table, node.root())
+        columns = tuple(columns[place] for place in places)
         number = self._add(alias, visible_schema, columns)
-        return Scan(number, table.name, alias, columns)
+        return Scan(number, table.name, alias, columns, places)
 
     def _derived(self, query: exp.Expr, node: exp.Expr, *, lateral: bool) -> FromItem:
         alias, names = _alias(node, "")
@@ -166,14 +173,34 @@ class FromBinder:
         columns = _renamed(bound.columns, names)
         return Derived(self._add(alias, None, columns), bound, lateral, alias, columns)
 
-    def _add(self, alias: str, schema: str | None, columns: tuple[OutputColumn, ...]) -> int:
+    def _add(
+        self,
+        alias: str,
+        schema: str | None,
+        columns: tuple[OutputColumn, ...],
+        refused: Mapping[int, Error] = NOTHING_REFUSED,
+    ) -> int:
         number = len(self.scope.sources)
-        source = Source(number, alias, schema, columns)
+        source = Source(number, alias, schema, columns, refused)
         self.scope = replace(self.scope, sources=(*self.scope.sources, source))
         return number
 
     def _binder(self) -> ExpressionBinder:
         return ExpressionBinder(self.signatures, self.scope, self.bind_query)
+
+
+def _named_places(table: Table, tree: exp.Expr) -> tuple[int, ...]:
+    """Where the columns stand whose names occur in a query: it does not depend on the others."""
+    if _NAMES not in tree.meta:
+        tree.meta[_NAMES] = frozenset(folded(each) for each in tree.find_all(exp.Identifier))
+    return tuple(place for place, column in enumerate(table.columns) if column.name in tree.meta[_NAMES])
+
+
+def _extra(part: str) -> tuple[str, str]:
+    """What the table has besides its name, and the way out."""
+    if part == "only":
+        return "a table with ONLY", "Leave ONLY out, or name the partition that is meant."
+    return f"a table with {part.upper()}", "Name the table alone."
 
 
 def _alias(node: exp.Expr, name: str) -> tuple[str, tuple[str, ...]]:

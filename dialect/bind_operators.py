@@ -136,7 +136,7 @@ def _in(binder: Binder, node: exp.Expr) -> Expression:
 
 def _row_comparison(binder: Binder, name: str, left: Row, right: Row) -> Expression:
     if name not in ("<", "<=", ">", ">=") or len(left.fields) != len(right.fields):
-        raise refused(f"a comparison of rows by {name}")
+        raise refused(f"a comparison of rows by {name}", "Compare the columns one by one.")
     pairs = zip(left.fields, right.fields, strict=True)
     return RowComparison(name, tuple(apply_operator(binder, name, pair) for pair in pairs), BOOLEAN)
 
@@ -177,7 +177,7 @@ def _is(binder: Binder, node: exp.Expr) -> Expression:
 def _distinct(binder: Binder, node: exp.Expr) -> Expression:
     arguments = binder.expression(node.this), binder.expression(node.expression)
     if any(isinstance(each, Row) for each in arguments):
-        raise refused("IS DISTINCT FROM between rows")
+        raise refused("IS DISTINCT FROM between rows", "Compare the columns one by one.")
     return Distinct(apply_operator(binder, "=", arguments), isinstance(node, exp.NullSafeEQ), BOOLEAN)
 
 

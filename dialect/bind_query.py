@@ -80,7 +80,7 @@ class QueryBinder:
         if clause is None:
             return (), scope
         if clause.args.get("recursive"):
-            raise refused("WITH RECURSIVE")
+            raise refused("WITH RECURSIVE", "Keep the closure in a table of its own.")
         bound: list[CommonTable] = []
         for number, each in enumerate(clause.expressions):
             alias = each.args["alias"]
@@ -155,7 +155,7 @@ class QueryBinder:
             if clause.args.get(part):
                 raise refused(part.upper().replace("_", " "))
         if clause.args.get("all"):
-            raise refused("GROUP BY ALL")
+            raise refused("GROUP BY ALL", "Name the columns.")
         return tuple(_by_position(each, targets) or binder.expression(each) for each in clause.expressions)
 
     def _distinct_on(
@@ -294,4 +294,6 @@ def _output(node: exp.Expr, columns: tuple[OutputColumn, ...]) -> Expression:
     for number, column in enumerate(columns):
         if isinstance(node, exp.Column) and folded(node.this) == column.name:
             return Output(number, column.type)
-    raise refused("ORDER BY an expression over a set operation")
+    raise refused(
+        "ORDER BY an expression over a set operation", "Order by an output column, by its name or number."
+    )

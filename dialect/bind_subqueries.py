@@ -36,7 +36,7 @@ def quantified(
     """`operands op ANY (query)`: each operand against the column in its place."""
     query = binder.query(node)
     if len(query.columns) != len(operands) or (len(operands) > 1 and name != "="):
-        raise refused(f"a comparison of rows by {name} with a subquery")
+        raise refused(f"a comparison of rows by {name} with a subquery", "Compare the columns one by one.")
     comparisons = tuple(
         apply(binder, name, (operand, Element(number, column.type)))
         for number, (operand, column) in enumerate(zip(operands, query.columns, strict=True))
@@ -50,7 +50,7 @@ def array_of(binder: Binder, node: exp.Expr) -> Expression:
     type_ = _only(query)
     array = binder.signatures.types[type_.oid].array
     if not array:
-        raise refused("ARRAY of a subquery whose column has no array type")
+        raise refused("ARRAY of a subquery whose column has no array type", "Cast the column to text.")
     return ArraySubquery(query, SqlType(array, type_.typmod, type_.collation))
 
 
@@ -65,7 +65,7 @@ def _exists(binder: Binder, node: exp.Expr) -> Expression:
 
 def _only(query: Query) -> SqlType:
     if len(query.columns) != 1:
-        raise refused("a subquery of several columns as a value")
+        raise refused("a subquery of several columns as a value", "Write a subquery for each of the columns.")
     return query.columns[0].type
 
 

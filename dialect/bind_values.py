@@ -43,8 +43,9 @@ from dialect.bound_expression import (
 from dialect.coerce import as_common_type, cast, coerced, computed_type
 from dialect.collation import derive
 from dialect.type_names import read_type
-from dialect.unbindable import refused, refused_node
+from dialect.unbindable import ELSEWHERE, refused, refused_node
 
+_COLLATION_HINT: Final = 'Use another collation: COLLATE "C", for example.'
 _INT4_LIMIT: Final = 2**31
 _INT8_LIMIT: Final = 2**63
 
@@ -135,10 +136,10 @@ def _collate(binder: Binder, node: exp.Expr) -> Expression:
     if isinstance(named, exp.Column) and folded(named.args.get("table", named.this)) == "pg_catalog":
         named = named.this
     if not isinstance(named, exp.Identifier):
-        raise refused(f"the collation {named.sql(dialect='postgres')}")
+        raise refused(f"the collation {named.sql(dialect='postgres')}", _COLLATION_HINT)
     collation = binder.signatures.collations.get(folded(named))
     if collation is None:
-        raise refused(f"the collation {named.sql(dialect='postgres')}")
+        raise refused(f"the collation {named.sql(dialect='postgres')}", _COLLATION_HINT)
     return Collate(argument, SqlType(argument.type.oid, argument.type.typmod, collation.oid))
 
 
@@ -196,7 +197,7 @@ def _tuple(binder: Binder, node: exp.Expr) -> Expression:
 
 def _array(binder: Binder, node: exp.Expr) -> Expression:
     if not node.expressions:
-        raise refused("an empty array without a cast")
+        raise refused("an empty array without a cast", "Write '{}'::integer[], for example.")
     elements = tuple(binder.expression(each) for each in node.expressions)
     values, type_ = as_common_type(binder.signatures, elements, "ARRAY")
     found = binder.signatures.types[type_.oid]
@@ -214,7 +215,7 @@ def _subscript(binder: Binder, node: exp.Expr) -> Expression:
     array = binder.expression(node)
     element = binder.signatures.types[array.type.oid].element
     if not element or any(isinstance(index, exp.Slice) for index in indexes):
-        raise refused("an array slice or a subscript of another type than an array")
+        raise refused("an array slice or a subscript of another type than an array", ELSEWHERE)
     bound = tuple(coerced(binder.signatures, binder.expression(index), INT4) for index in indexes)
     return Subscript(array, bound, SqlType(element, array.type.typmod, array.type.collation))
 

@@ -38,12 +38,13 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A table as source number `source` of its query."""
+    """A table as source number `source` of its query, with those of its columns that stand at `places`."""
 
     source: int
     table: TableName
     alias: str
     columns: tuple[OutputColumn, ...]
+    places: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

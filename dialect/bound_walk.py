@@ -33,21 +33,22 @@ def has_aggregate(expressions: Iterable[Expression]) -> bool:
 def inside(node: object, depth: int = 0) -> Iterator[tuple[object, int]]:
     """The node and all below it, each with the number of queries around it within the node."""
     yield node, depth
-    for child in _children(node):
+    for child in children(node):
         yield from inside(child, depth + isinstance(child, Query))
 
 
 def _plain(node: object, depth: int = 0) -> Iterator[tuple[object, int]]:
     """As `inside`, but an aggregate that is a window function counts for its arguments only."""
     yield node, depth
-    children: Iterable[object] = _children(node)
+    below: Iterable[object] = children(node)
     if isinstance(node, Window) and isinstance(node.call, Aggregate):
-        children = (*_children(node.call), *node.partition, *node.order)
-    for child in children:
+        below = (*children(node.call), *node.partition, *node.order)
+    for child in below:
         yield from _plain(child, depth + isinstance(child, Query))
 
 
-def _children(node: object) -> Iterator[object]:
+def children(node: object) -> Iterator[object]:
+    """What stands directly in a node."""
     if not is_dataclass(node):
         return
     for each in fields(node):

@@ -21,6 +21,9 @@ def limited_depth() -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise StatementTooComplex("the query is nested too deeply") from None
+        raise StatementTooComplex(
+            "the query is nested too deeply",
+            hint="Write long chains of operators, CASE or subqueries in several parts.",
+        ) from None
     finally:
         sys.setrecursionlimit(before)

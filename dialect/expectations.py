@@ -11,7 +11,8 @@ from catalog.errors import InvalidParameterValue
 from catalog.schema import TableName
 
 _NAME: Final = r'("(?:[^"]|"")+"|[^\s".,]+)'
-_PART: Final = re.compile(rf"\s*(?:{_NAME}\s*\.\s*)?{_NAME}\s+(\d+)\s*")
+_PART: Final = re.compile(rf"\s*(?:{_NAME}\s*\.\s*)?{_NAME}\s+(\d+)\s*", re.ASCII)
+_MOST_ROWS: Final = 2**63 - 1
 _SEPARATOR: Final = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
 
 
@@ -63,7 +64,7 @@ def check_expectations(text: str, tables: Collection[TableName], position: int |
 def _parts(text: str) -> Iterator[re.Match[str]]:
     for part in _SEPARATOR.split(text):
         found = _PART.fullmatch(part)
-        if found is None:
+        if found is None or int(found[3]) > _MOST_ROWS:
             raise ValueError(part)
         yield found
 

@@ -23,10 +23,16 @@ class Interval:
     microseconds: int
 
 
+INFINITE: Final = Interval(2**31 - 1, 2**31 - 1, 2**63 - 1)
+NEGATIVE_INFINITE: Final = Interval(-(2**31), -(2**31), -(2**63))
+
+
 def read_interval(text: str) -> Interval:
     """The interval; spellings other than PostgreSQL's own style are refused."""
     months = days = microseconds = position = 0
     words = text.strip().lower()
+    if words in ("infinity", "-infinity"):
+        return INFINITE if words == "infinity" else NEGATIVE_INFINITE
     while position < len(words):
         found = _PART.match(words, position)
         if not found:

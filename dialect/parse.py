@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
-from catalog.errors import Error, InTransactionBlock, InvalidParameterValue, MalformedStatement
-from dialect.reader import Reader, string_value
-from dialect.scan import Token, statements
-from dialect.settings import Option, Setting, check_together, known_option, read_setting
+from catalog.errors import Error, InTransactionBlock, MalformedStatement
+from dialect.option_lists import explain_options, option_list, option_names
+from dialect.reader import Reader
+from dialect.scan import Token, statements, unreadable
+from dialect.settings import check_together
 from dialect.statements import (
     Alteration,
     AlterStandingQuery,
@@ -35,8 +37,6 @@ from dialect.statements import (
 
 _OBJECT: Final = ("STANDING", "QUERY")
 _ROLE_WORDS: Final = ("CURRENT_ROLE", "CURRENT_USER", "SESSION_USER")
-EXPLAIN_OPTIONS: Final = ("ANALYZE", "VERBOSE", "COSTS", "STATE", "SHARING", "CURVE")
-EXPLAIN_FORMATS: Final = ("TEXT", "JSON", "DOT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,11 @@ class Found:
 
 
 def find_ours(text: str) -> tuple[Found, ...]:
-    """Every statement of ours, in order; none where the scanner cannot read the text."""
+    """Every statement of ours, in order; one error for a text that cannot be read from within one of them."""
     found = []
     all_statements = tuple(statements(text))
+    if not all_statements and (error := unreadable_in_ours(text)) is not None:
+        return (Found(error, 0, len(text)),)
     for tokens in all_statements:
         parse = parser_for(tokens)
         if parse is None:
@@ -66,22 +68,44 @@ def find_ours(text: str) -> tuple[Found, ...]:
     return tuple(found)
 
 
+def unreadable_in_ours(text: str) -> MalformedStatement | None:
+    """The scanner's error in a statement of ours; as in PostgreSQL, nothing of the text is run then."""
+    problem = unreadable(text)
+    if problem is None:
+        return None
+    message, place = problem
+    before = tuple(statements(text[:place]))
+    if not before or parser_for(before[-1]) is None:
+        return None
+    hint = (
+        "Write a number with a unit in quotes, such as '512MB'." if "junk after numeric" in message else None
+    )
+    return MalformedStatement(message, hint=hint, position=place)
+
+
 Parser = Callable[[Reader, str], Statement]
 
 
+def is_query(word: str) -> bool:
+    """Whether this is the word QUERY, or a misspelling of it that our own error shall answer."""
+    return bool(get_close_matches(word, (_OBJECT[1],)))
+
+
 def parser_for(tokens: tuple[Token, ...]) -> Parser | None:
-    """Which of our statements this begins; None for PostgreSQL's own."""
+    """Which of our statements this begins; None for what PostgreSQL itself is to run or to refuse."""
     words = tuple(token.word for token in tokens[:5])
     match words:
-        case ("CREATE", "STANDING", "QUERY", *_) | ("CREATE", "OR", "REPLACE", "STANDING", "QUERY"):
+        case ("CREATE", "STANDING", noun, *_) if is_query(noun):
+            return create
+        case ("CREATE", "OR", "REPLACE", "STANDING", noun) if is_query(noun):
             return create
         case ("SHOW", "STANDING", "QUERY" | "QUERIES", *_):
             return show
-        case ("COMMENT", "ON", "STANDING", "QUERY", *_):
+        case ("COMMENT", "ON", "STANDING", noun, *_) if is_query(noun):
             return comment
         case ("EXPLAIN", *_) if explains_ours(tokens):
             return explain
-        case (verb, "STANDING", "QUERY", *_) if verb in _VERBS:
+        case (verb, "STANDING", noun, *_) if verb in _VERBS and is_query(noun):
             return _VERBS[verb]
     if len(tokens) == 4 and words[0] == "SHOW" and words[2] == ".":
         named = (tokens[1].folded.lower(), tokens[3].folded.lower())
@@ -135,55 +159,6 @@ def column_list(reader: Reader) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def option_list(reader: Reader) -> tuple[Setting, ...]:
-    """`(option [= value], …)`."""
-    reader.expect("(")
-    settings = [one_setting(reader)]
-    while reader.accept(","):
-        settings.append(one_setting(reader))
-    reader.expect(")")
-    return tuple(settings)
-
-
-def one_setting(reader: Reader) -> Setting:
-    """`option [= value]`; an option without a value is switched on."""
-    name_position = reader.position
-    name = reader.label()
-    option = known_option(name, name_position)
-    if not reader.accept("="):
-        if not (reader.sees(",") or reader.sees(")")):
-            reader.fail()
-        return switched_on(option, name_position)
-    value_position = reader.position
-    return read_setting(name, option_value(reader), name_position, value_position)
-
-
-def switched_on(option: Option, position: int) -> Setting:
-    """An option without a value, which only a switch may be."""
-    if option.name != "SHARING":
-        raise InvalidParameterValue(
-            f"option {option.name} requires a value",
-            hint=f"{option.name} takes {option.accepted}",
-            position=position,
-        )
-    return read_setting(option.name, "on", position, position)
-
-
-def option_value(reader: Reader) -> str:
-    """A number, a string or a word, as text."""
-    sign = "-" if reader.accept("-") else ""
-    if not sign:
-        reader.accept("+")
-    token = reader.next
-    if token is None or (sign and token.kind not in ("ICONST", "FCONST")):
-        reader.fail()
-    if token.kind in ("ICONST", "FCONST"):
-        return sign + reader.skip().text
-    if token.kind == "SCONST":
-        return string_value(reader.skip().text)
-    return reader.label()
-
-
 def query_text(reader: Reader, text: str) -> Query:
     """The SELECT: everything up to our own WITH at the end, or to the end."""
     start = reader.position
@@ -233,19 +208,6 @@ def alteration(reader: Reader) -> Alteration:
         if reader.accept(word):
             return ChangeOwner(word, word=True)
     return ChangeOwner(reader.identifier())
-
-
-def option_names(reader: Reader) -> tuple[str, ...]:
-    """`(option, …)`."""
-    reader.expect("(")
-    names = []
-    while True:
-        position = reader.position
-        names.append(known_option(reader.label(), position).name)
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-    return tuple(names)
 
 
 def drop(reader: Reader, _text: str) -> DropStandingQuery:
@@ -323,59 +285,6 @@ def explain(reader: Reader, text: str) -> ExplainStandingQuery:
         reader.end()
         return ExplainStandingQuery(name, frozenset(options), layout)
     return ExplainStandingQuery(create(reader, text), frozenset(options), layout)
-
-
-def explain_options(reader: Reader) -> tuple[set[str], str]:
-    """`(option [value], …)`: which are on, and the format."""
-    reader.expect("(")
-    options: set[str] = set()
-    layout = "TEXT"
-    while True:
-        position = reader.position
-        word = reader.label().upper()
-        if word == "FORMAT":
-            layout = explain_format(reader)
-        elif word not in EXPLAIN_OPTIONS:
-            raise MalformedStatement(
-                f'unrecognized EXPLAIN option "{word.lower()}"',
-                hint="known options: " + ", ".join((*EXPLAIN_OPTIONS, "FORMAT")),
-                position=position,
-            )
-        elif explain_switch(reader, word):
-            options.add(word)
-        else:
-            options.discard(word)
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-    return options, layout
-
-
-def explain_format(reader: Reader) -> str:
-    """One of the formats."""
-    position = reader.position
-    value = option_value(reader)
-    if value.upper() not in EXPLAIN_FORMATS:
-        raise InvalidParameterValue(
-            f'unrecognized value for EXPLAIN option "format": "{value}"',
-            hint="known formats: " + ", ".join(EXPLAIN_FORMATS),
-            position=position,
-        )
-    return value.upper()
-
-
-def explain_switch(reader: Reader, word: str) -> bool:
-    """The value of a boolean option, on where none is given."""
-    if reader.sees(",") or reader.sees(")"):
-        return True
-    position = reader.position
-    match option_value(reader).lower():
-        case "on" | "true" | "1":
-            return True
-        case "off" | "false" | "0":
-            return False
-        case _:
-            raise MalformedStatement(f"{word.lower()} requires a Boolean value", position=position)
 
 
 _VERBS: Final[dict[str, Parser]] = {"ALTER": alter, "DROP": drop, "REFRESH": refresh, "VERIFY": verify}

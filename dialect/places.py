@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import Final, TypeAlias
 
 from pglast import ast
-from pglast.enums import GroupingSetKind, LimitOption
+from pglast.enums import GroupingSetKind, LimitOption, SubLinkType
 from pglast.parser import ParseError, parse_sql, scan
 from pglast.visitors import Visitor
 
@@ -120,9 +120,15 @@ class _Finder(Visitor):
 
     def visit_A_Indirection(self, _ancestors: object, node: ast.A_Indirection) -> None:
         for part in node.indirection or ():
+            if isinstance(part, ast.A_Indices) and not part.is_slice:
+                self._note("construct", "an element of an array by its index", _start(node.arg))
             construct = _INDIRECTIONS.get(type(part))
             if construct is not None:
-                self._note("construct", construct, getattr(node.arg, "location", None))
+                self._note("construct", construct, _start(node.arg))
+
+    def visit_SubLink(self, _ancestors: object, node: ast.SubLink) -> None:
+        if node.subLinkType == SubLinkType.ARRAY_SUBLINK:
+            self._note("construct", "ARRAY of a subquery", node.location)
 
     def visit_SQLValueFunction(self, _ancestors: object, node: ast.SQLValueFunction) -> None:
         if node.op is not None:
@@ -172,6 +178,11 @@ class _Finder(Visitor):
         """The first of these keywords: the parser keeps no place for the clauses they begin."""
         found = (token.start for token in scan(self._query) if token.name in kinds)
         return next(found, None)
+
+
+def _start(node: object) -> int | None:
+    """Where an expression begins, as far as the parser says."""
+    return getattr(node, "location", None)
 
 
 def last_name(parts: tuple[object, ...] | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
-from catalog.errors import FeatureNotSupported
 from catalog.types import (
     BOOL,
     BPCHAR,
@@ -29,6 +28,7 @@ from catalog.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     TIMETZ,
+    UNKNOWN,
     UUID,
     VARCHAR,
     SqlType,
@@ -56,8 +56,10 @@ from dialect.scalar import (
     Reference,
     Scalar,
 )
+from dialect.unbindable import refused
 
 _HEADER: Final = 4
+_JSONPATH: Final = 4072
 _NAMES: Final[Mapping[int, str]] = {
     BOOL: "bool",
     BPCHAR: "bpchar",
@@ -72,6 +74,7 @@ _NAMES: Final[Mapping[int, str]] = {
     INTERVAL: "interval",
     JSON: "json",
     JSONB: "jsonb",
+    _JSONPATH: "jsonpath",
     NAME: "name",
     NUMERIC: "numeric",
     OID: "oid",
@@ -83,6 +86,7 @@ _NAMES: Final[Mapping[int, str]] = {
     UUID: "uuid",
     VARCHAR: "varchar",
 }
+_BY_VALUE: Final = "Compare with each of the values, joined by OR."
 _LENGTHS: Final = (BPCHAR, VARCHAR)
 _COLLATIONS: Final[Mapping[int, str]] = {100: "default", 950: "C", 951: "POSIX"}
 
@@ -95,7 +99,7 @@ def write(scalar: Scalar, columns: Mapping[int, str]) -> str:
 def type_name(type_: SqlType) -> str:
     """The type as written after `::`."""
     if type_.oid not in _NAMES:
-        raise FeatureNotSupported(f"the type {type_.oid} has no fixed name")
+        raise refused("a constant, or a cast, of this type in the select list", "Cast to text instead.")
     name = f"pg_catalog.{_NAMES[type_.oid]}"
     if type_.typmod == NO_TYPMOD:
         return name
@@ -106,7 +110,7 @@ def type_name(type_: SqlType) -> str:
         case _ if type_.oid in _LENGTHS:
             return f"{name}({type_.typmod - _HEADER})"
         case _ if type_.oid == INTERVAL:
-            raise FeatureNotSupported("an interval with fields has no fixed name")
+            raise refused("an interval with fields", "Write interval alone.")
     return f"{name}({type_.typmod})"
 
 
@@ -124,6 +128,8 @@ class _Writer:
         match scalar:
             case Reference(column=column):
                 return self._columns[column]
+            case Constant(text=str(text), type=SqlType(oid=oid)) if oid == UNKNOWN:
+                return quoted(text)  # an argument of type "any": PostgreSQL takes it for a text
             case Constant(text=text, type=type_):
                 return f"({'NULL' if text is None else quoted(text)}::{type_name(type_)})"
             case Call():
@@ -135,7 +141,7 @@ class _Writer:
             case Case() | Coalesce() | NullIf() | Extreme() | Array():
                 return self._chosen(scalar)
             case Element():
-                raise FeatureNotSupported("a comparison with an element in this form")
+                raise refused("a comparison with an element in this form", _BY_VALUE)
             case _:
                 assert_never(scalar)
 
@@ -152,7 +158,7 @@ class _Writer:
         if collation in (0, cast.argument.type.collation) or cast.argument.type.collation == 0:
             return written
         if collation not in _COLLATIONS:
-            raise FeatureNotSupported(f"the collation {collation} has no fixed name")
+            raise refused("a cast to a collation of another name", 'Use COLLATE "C".')
         return f'({written} COLLATE pg_catalog."{_COLLATIONS[collation]}")'
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
@@ -172,7 +178,7 @@ class _Writer:
             case ArrayComparison(comparison=comparison, quantifier=quantifier, array=array):
                 return self._quantified(comparison, quantifier is Quantifier.ANY, array)
             case IsDistinct():
-                raise FeatureNotSupported("IS DISTINCT FROM in this form")
+                raise refused("IS DISTINCT FROM in this form", "Compare the columns one by one.")
             case _:
                 assert_never(scalar)
 
@@ -183,7 +189,7 @@ class _Writer:
         element = element_of(comparison)
         elements = None if element is None else written_elements(array, element.type)
         if elements is None:
-            raise FeatureNotSupported("a comparison with a computed array")
+            raise refused("a comparison with a computed array", _BY_VALUE)
         each = [with_element(comparison, value) for value in elements]
         return self._joined(" OR " if some else " AND ", each, "false" if some else "true")
 

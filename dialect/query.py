@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, TypeAlias
+import logging
+from typing import Final
 
 import sqlglot
 from pglast.parser import ParseError as PostgresParseError
@@ -13,14 +14,15 @@ from sqlglot.errors import ParseError, TokenError
 
 from catalog.errors import FeatureNotSupported
 from dialect.canonical import Canonical
+from dialect.constructs import Tree, constructs, where_they_part
+from dialect.unbindable import refused
 
-Tree: TypeAlias = Any
-"""A piece of a parse tree as JSON: mappings, lists, numbers and strings."""
+log = logging.getLogger(__name__)
 
 _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Cast, exp.AtTimeZone, exp.Between, exp.In)
 _BRACKETS: Final = (exp.Dot, exp.Paren, exp.Kwarg)
-_UNREADABLE: Final = "cannot read the canonical text of the query"
-_UNSURE: Final = "cannot be sure to read the query as PostgreSQL does"
+_UNREADABLE: Final = "cannot maintain a query that is written in this way"
+_HINT: Final = "Write it in a simpler form, or leave out parts of it to find the one that is not read."
 _CONTEXT: Final = 40
 """Characters shown on either side of a place in a text."""
 _PLACES: Final = frozenset(("location", "stmt_location", "stmt_len", "list_start", "list_end"))
@@ -31,27 +33,26 @@ _SPELLINGS: Final = frozenset(("funcformat", "row_format"))
 def read_query(text: str) -> exp.Expr:
     """The tree of a canonical text; refused where sqlglot reads another query than PostgreSQL does."""
     theirs = _postgres_tree(text)
-    tree = _sqlglot_tree(text)
-    written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False, identify=True)
-    try:
-        ours = _postgres_tree(written)
-    except FeatureNotSupported as error:
-        raise FeatureNotSupported(_UNSURE, detail=error.detail) from error
-    if theirs != ours:
-        raise FeatureNotSupported(_UNSURE, detail=first_difference(theirs, ours))
-    return tree
-
-
-def _sqlglot_tree(text: str) -> exp.Expr:
+    unread = next(constructs(theirs), None)
+    if unread is not None:
+        raise refused(unread)
     try:
         tree = sqlglot.parse_one(text, read=Canonical)
+        written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False, identify=True)
+        ours = _postgres_tree(written)
     except ParseError as error:
-        detail = "; ".join(f"{each['description']}: {each['highlight']}" for each in error.errors)
-        raise FeatureNotSupported(_UNREADABLE, detail=detail) from error
-    except TokenError as error:
-        raise FeatureNotSupported(_UNREADABLE, detail=str(error)) from error
+        [found, *_] = error.errors
+        before, after = (str(found[part]) for part in ("start_context", "end_context"))
+        piece = before[-_CONTEXT:] + str(found["highlight"]) + after[:_CONTEXT]
+        raise FeatureNotSupported(_UNREADABLE, detail=f"It stands at: … {piece} …", hint=_HINT) from error
+    except (TokenError, FeatureNotSupported) as error:
+        raise FeatureNotSupported(_UNREADABLE, hint=_HINT) from error
     if not isinstance(tree, exp.Query | exp.Values):
         raise FeatureNotSupported("only a SELECT can be maintained")
+    if theirs != ours:
+        log.info("a query is read otherwise: %s", first_difference(theirs, ours))
+        differing = where_they_part(theirs, ours)
+        raise FeatureNotSupported(_UNREADABLE, hint=_HINT) if differing is None else refused(differing)
     return tree
 
 
@@ -78,10 +79,10 @@ def _postgres_tree(text: str) -> Tree:
     try:
         statements = json.loads(parse_sql_json(text))["stmts"]
     except PostgresParseError as error:
-        message, place = error.args
+        _message, place = error.args
         start = max(len(text) if place is None else place, _CONTEXT) - _CONTEXT
         piece = text[start : start + 2 * _CONTEXT]
-        raise FeatureNotSupported(_UNREADABLE, detail=f"{message}: … {piece} …") from error
+        raise FeatureNotSupported(_UNREADABLE, detail=f"It stands at: … {piece} …", hint=_HINT) from error
     return plain(statements)
 
 

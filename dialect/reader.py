@@ -104,6 +104,18 @@ class Reader:
         self._at += 1
         return string_value(token.text)
 
+    def value(self) -> str:
+        """A number, a string or a word, as text."""
+        sign = "-" if self.accept("-") else ""
+        if not sign:
+            self.accept("+")
+        token = self.next
+        if token is None or (sign and token.kind not in ("ICONST", "FCONST")):
+            self.fail()
+        if token.kind in ("ICONST", "FCONST"):
+            return sign + self.skip().text
+        return self.string() if token.kind == "SCONST" else self.label()
+
 
 def shortened(name: str) -> str:
     """A name of at most 63 bytes, cut between characters."""

@@ -8,7 +8,9 @@ from typing import Any, Final, TypeAlias, assert_never
 from catalog.errors import Error
 from dialect.places import places_in
 from dialect.render import literal, quoted_name
+from dialect.settings import without_effect
 from dialect.statements import (
+    EXPLAIN_WITHOUT_EFFECT,
     Alteration,
     AlterStandingQuery,
     ChangeOwner,
@@ -105,6 +107,7 @@ def create_request(create: CreateStandingQuery) -> Request:
         "query": create.query.text,
         "query_place": create.query.position,
         "options": {setting.name: setting.value for setting in create.settings},
+        "without_effect": without_effect(create.settings),
         "replace": create.replace,
         "if_not_exists": create.if_not_exists,
         "with_data": create.with_data,
@@ -117,7 +120,13 @@ def change_request(change: Alteration) -> Request:
     """What ALTER does, as PostgreSQL is told."""
     match change:
         case SetOptions(settings=settings):
-            return {"kind": "options", "set": {each.name: each.value for each in settings}, "reset": []}
+            values = {setting.name: setting.value for setting in settings}
+            return {
+                "kind": "options",
+                "set": values,
+                "reset": [],
+                "without_effect": without_effect(settings),
+            }
         case ResetOptions(names=names):
             return {"kind": "options", "set": {}, "reset": names}
         case Suspend():
@@ -156,7 +165,11 @@ def explain_call(explain: ExplainStandingQuery) -> str:
             request = {"create": create_request(create)}
         case _:
             assert_never(explain.target)
-    request |= {"format": explain.format, "options": sorted(explain.options)}
+    request |= {
+        "format": explain.format,
+        "options": sorted(explain.options),
+        "without_effect": [name for name in EXPLAIN_WITHOUT_EFFECT if name in explain.options],
+    }
     column_type = "::json" if explain.format == "JSON" else ""
     call = f"gavial.explain({as_json(request)}) AS line"
     return tagged(call, (f'line{column_type} AS "QUERY PLAN"',), "EXPLAIN")

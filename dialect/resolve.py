@@ -21,7 +21,7 @@ from catalog.types import (
     UNKNOWN,
 )
 from dialect.bound_expression import CastMethod
-from dialect.unbindable import refused
+from dialect.unbindable import ELSEWHERE, refused
 
 Oids: TypeAlias = tuple[int, ...]
 
@@ -30,6 +30,22 @@ _COMPATIBLE: Final = frozenset((ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLE
 _ARRAYS: Final = frozenset((ANYARRAY, ANYCOMPATIBLEARRAY))
 _NOT_ARRAYS: Final = frozenset((ANYNONARRAY, ANYCOMPATIBLENONARRAY))
 _STRING: Final = "S"
+_CAST_HINT: Final = "Cast the values to one type."
+_SQL_NAMES: Final = {
+    "bool": "boolean",
+    "bpchar": "character",
+    "float4": "real",
+    "float8": "double precision",
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "time": "time without time zone",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "timetz": "time with time zone",
+    "varbit": "bit varying",
+    "varchar": "character varying",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +107,10 @@ def common_type(signatures: Signatures, oids: Sequence[int], where: str) -> int:
             continue
         one, other = signatures.types[chosen], signatures.types[oid]
         if one.category != other.category:
-            raise refused(f"{where} of the types {one.name} and {other.name}")
+            raise refused(
+                f"{where} of the types {type_name(signatures, chosen)} and {type_name(signatures, oid)}",
+                _CAST_HINT,
+            )
         if (
             not one.preferred
             and implicitly(signatures, chosen, oid)
@@ -120,7 +139,11 @@ def implicitly(signatures: Signatures, source: int, target: int) -> bool:
 def type_name(signatures: Signatures, oid: int) -> str:
     """How a type is called in messages."""
     found = signatures.types.get(oid)
-    return f"type {oid}" if found is None else found.name
+    if found is None:
+        return "unknown" if oid == UNKNOWN else "another type"
+    if found.element and found.name.startswith("_"):
+        return f"{type_name(signatures, found.element)}[]"
+    return _SQL_NAMES.get(found.name, found.name) if found.schema == "pg_catalog" else found.name
 
 
 def _declared(signatures: Signatures, function: FunctionSignature, count: int, variadic: bool) -> Oids | None:
@@ -210,7 +233,7 @@ def _chosen(signatures: Signatures, candidates: list[Meaning], given: Oids, what
     types = ", ".join(type_name(signatures, oid) for oid in given)
     if candidates:
         raise refused(f"the {what}({types}), which may be one of several", "Cast the arguments.")
-    raise refused(f"the {what}({types})")
+    raise refused(f"the {what}({types})", ELSEWHERE)
 
 
 def _exact(signatures: Signatures, meaning: Meaning, given: Oids) -> int:

@@ -51,6 +51,10 @@ class Call:
     type: SqlType
 
 
+SHOWN = -1
+"""`Call.function` of round(numeric, int4) where there are no more digits than that: it rounds nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cast:
     """A change of type, by `function` where there is one, else 0; RELABEL also changes a collation."""

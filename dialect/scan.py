@@ -48,6 +48,18 @@ class Token:
         return not self.reserved and (self.kind == "IDENT" or self.text[0].isalpha())
 
 
+def unreadable(text: str) -> tuple[str, int] | None:
+    """What the scanner says against a text, and where; None where it reads all of it."""
+    try:
+        scan(text)
+    except ParseError as error:
+        message, place = error.args
+        # With letters of several bytes before it, the place that is told lies too far to the left.
+        near = message.partition('near "')[2][:-1]
+        return message, max(place, text.find(near, place))
+    return None
+
+
 def tokens(text: str) -> tuple[Token, ...]:
     """All tokens but comments; empty where PostgreSQL would report a scanner's error."""
     try:

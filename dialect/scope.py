@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import Error, FeatureNotSupported
 from dialect.bound import OutputColumn
 from dialect.bound_expression import Column, Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A FROM item's alias and columns; `table` and `schema` for one without an alias of its own."""
+    """A FROM item's alias and columns; `table` and `schema` for one without an alias of its own.
+
+    `refused` has the columns that cannot be read, by number, each with the reason.
+    """
 
     number: int
     alias: str
     schema: str | None
     columns: tuple[OutputColumn, ...]
+    refused: Mapping[int, Error] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,9 @@ class Scope:
             if len(found) > 1:
                 raise FeatureNotSupported(f'column reference "{name}" is ambiguous')
             if found:
+                for source in scope.sources:
+                    if source.number == found[0].source and found[0].column in source.refused:
+                        raise source.refused[found[0].column]
                 return found[0]
         raise FeatureNotSupported(
             f'column "{_dotted(schema, table, name)}" is not in any source of the query'

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from catalog.errors import InvalidParameterValue
 from dialect.expectations import read_expectations
-from dialect.sizes import parse_size
+from dialect.sizes import parse_budget
 from dialect.spans import parse_span
 from dialect.triggers import parse_trigger
 
@@ -32,22 +32,33 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: how a value is read, what is accepted, and what holds when none is given."""
+    """One option: how a value is read, what is accepted, and what holds when none is given.
+
+    `works`: whether it has an effect; one that has none yet is kept with the query, and this is said.
+    """
 
     name: str
     read: Callable[[str], Value]
     accepted: str
     default: str
     meaning: str
+    works: bool = True
 
 
 SMALLEST_SHARE: Final = Decimal("1e-300")
 
 
+def plain(text: str) -> str:
+    """A number's text, unless it has what Python reads in numbers and PostgreSQL does not."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return text
+
+
 def read_final_work(text: str) -> Value:
     """A share of the work of one batch."""
     try:
-        share = Decimal(text)
+        share = Decimal(plain(text))
     except InvalidOperation:
         raise ValueError(text) from None
     if not share.is_finite() or not SMALLEST_SHARE <= share <= 1:
@@ -57,7 +68,7 @@ def read_final_work(text: str) -> Value:
 
 def read_max_pace(text: str) -> Value:
     """A whole number of runs."""
-    runs = int(text)
+    runs = int(plain(text))
     if not 1 <= runs <= MOST_RUNS:
         raise ValueError(text)
     return runs
@@ -72,6 +83,13 @@ def read_switch(text: str) -> Value:
             return False
         case _:
             raise ValueError(text)
+
+
+def read_group(text: str) -> Value:
+    """A name, in the case in which it is written."""
+    if not 1 <= len(text.encode()) <= 63 or "\0" in text:
+        raise ValueError(text)
+    return text
 
 
 def one_of(words: tuple[str, ...]) -> Callable[[str], Value]:
@@ -102,16 +120,17 @@ OPTIONS: Final = {
         Option(
             "LATENCY_GOAL",
             parse_span,
-            "a positive interval, such as '5 s'",
+            "a positive interval with its unit, such as '5 s'",
             "none",
             "the same wish in time; excludes FINAL_WORK",
         ),
         Option(
             "MEMORY_BUDGET",
-            parse_size,
-            "a size such as '512MB', 0, or 'unlimited'",
+            parse_budget,
+            "a size with its unit, such as '512MB', 0, or 'unlimited'",
             "unlimited",
-            "bytes of intermediate state kept while the query is idle",
+            "size of the intermediate state that is kept while the query is idle (no effect yet)",
+            works=False,
         ),
         Option(
             "TRIGGER",
@@ -124,7 +143,7 @@ OPTIONS: Final = {
         Option(
             "EXPECT",
             read_expectations,
-            "rows by table, such as 'orders 1000000, lineitem 4000000'",
+            "rows for each table, such as 'orders 1000000, lineitem 4000000'",
             "forecast",
             "rows expected until the trigger, when the forecast should not be used",
         ),
@@ -149,9 +168,28 @@ OPTIONS: Final = {
             "auto",
             "forced for comparison: the incremental method of all parts that can take it",
         ),
-        Option("SHARING", read_switch, "on or off", "on", "whether work may be shared with other queries"),
+        Option(
+            "PUBLISH_GROUP",
+            read_group,
+            "a name of 1 to 63 bytes",
+            "none",
+            "queries of one owner with the same name are published together, at one position",
+        ),
+        Option(
+            "SHARING",
+            read_switch,
+            "on or off",
+            "on",
+            "whether work may be shared with other queries (no effect yet)",
+            works=False,
+        ),
     )
 }
+
+
+def without_effect(settings: tuple[Setting, ...]) -> tuple[str, ...]:
+    """The names of the options among these that have no effect yet."""
+    return tuple(setting.name for setting in settings if not OPTIONS[setting.name].works)
 
 
 def known_option(name: str, position: int) -> Option:
@@ -159,7 +197,8 @@ def known_option(name: str, position: int) -> Option:
     option = OPTIONS.get(name.upper())
     if option is None:
         nearest = get_close_matches(name.upper(), OPTIONS, n=1)
-        hint = f"did you mean {nearest[0]}" if nearest else "known options: " + ", ".join(OPTIONS)
+        known = f"Perhaps you meant {nearest[0]}." if nearest else ""
+        hint = known or f"The options are {', '.join(OPTIONS)}."
         raise InvalidParameterValue(f'unrecognized option "{name}"', hint=hint, position=position)
     return option
 
@@ -172,7 +211,7 @@ def read_setting(name: str, value: str, name_position: int, value_position: int)
     except ValueError:
         raise InvalidParameterValue(
             f'invalid value for option {option.name}: "{value}"',
-            hint=f"{option.name} takes {option.accepted}",
+            hint=f"{option.name} takes {option.accepted}.",
             position=value_position,
         ) from None
 

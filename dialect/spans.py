@@ -15,8 +15,8 @@ _SECONDS: Final = {
     **dict.fromkeys(("d", "day", "days"), Decimal(86400)),
     **dict.fromkeys(("w", "week", "weeks"), Decimal(604800)),
 }
-_PART: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]+)\s*")
-_CLOCK: Final = re.compile(r"\s*(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*")
+_PART: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]+)\s*", re.ASCII)
+_CLOCK: Final = re.compile(r"\s*(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*", re.ASCII)
 _MICROSECONDS: Final = 1_000_000
 _MOST_SECONDS: Final = 86400 * 3660
 

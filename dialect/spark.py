@@ -11,8 +11,8 @@ from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
-from catalog.storage import ListOf, Plain, Storage, storage_of
-from catalog.types import C_COLLATIONS, NO_COLLATION, SqlType
+from catalog.storage import ListOf, Padded, Plain, Storage, Written, storage_of
+from catalog.types import C_COLLATIONS, JSON, JSONB, NO_COLLATION, TIMETZ, SqlType
 from dialect.array_elements import element_of, with_element, written_elements
 from dialect.scalar import (
     And,
@@ -30,6 +30,7 @@ from dialect.scalar import (
     IsNull,
     IsTruth,
     Not,
+    Notation,
     NullIf,
     Or,
     Quantifier,
@@ -38,13 +39,20 @@ from dialect.scalar import (
     Truth,
 )
 from dialect.spark_casts import cast_to
-from dialect.spark_comparisons import COLLATED, EQUALITIES, compared
+from dialect.spark_choices import alike, chosen, first_known, first_of_equals
+from dialect.spark_comparisons import COLLATED, COMPARISONS, EQUALITIES, compared
 from dialect.spark_constants import constant
-from dialect.spark_functions import FUNCTIONS
-from dialect.spark_rendered import Rendered, cast, common_storage, converted, unsupported
+from dialect.spark_equality import comparable, has_forms
+from dialect.spark_functions import FUNCTIONS, WITH_BLANKS
+from dialect.spark_numerics import NUMERICS, is_always_exact
+from dialect.spark_rendered import Rendered, cast, unsupported
+from dialect.spark_written import converted, is_written_number, value_of
+from dialect.unbindable import ELSEWHERE
 
-NUMERIC_DIVISION: Final = 1727
 _ELEMENT: Final = "element"
+_UNSORTABLE: Final = {JSON: "json", JSONB: "jsonb", TIMETZ: "time with time zone"}
+_SORTABLE_HINT: Final = "Sort by an expression of another type."
+_COMPUTING: Final = (CastMethod.FUNCTION, CastMethod.LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,32 @@ class Environment:
             return self.storage(SqlType(signature.base, type_.typmod, type_.collation))
         return storage_of(type_, signature)
 
+    def groups_have_forms(self, type_: SqlType) -> bool:
+        """Whether the values of this type that make a group may be written differently.
+
+        Numerics may not: they are trimmed before groups are made. A type that is not stored makes none.
+        """
+        try:
+            storage = self.storage(type_)
+        except FeatureNotSupported:
+            return False
+        return has_forms(storage) and not isinstance(storage, Written)
+
     def check_order(self, collation: int, what: str) -> None:
         """Refuse an order that is not that of the bytes."""
         if collation != NO_COLLATION and collation not in self.binary_collations:
-            raise unsupported(f"{what} under another collation than C", 'Add COLLATE "C".')
+            raise unsupported(f"{what} under a collation other than C", 'Add COLLATE "C" to the expression.')
+
+    def check_sortable(self, type_: SqlType) -> None:
+        """Refuse to sort values whose stored form has another order than PostgreSQL gives them."""
+        signature = self.types.get(type_.oid)
+        if signature is not None and signature.base:
+            self.check_sortable(SqlType(signature.base))
+        elif signature is not None and signature.element and signature.category == "A":
+            self.check_sortable(SqlType(signature.element))
+        elif type_.oid in _UNSORTABLE or (signature is not None and signature.kind == "e"):
+            name = signature.name if signature is not None else _UNSORTABLE[type_.oid]
+            raise unsupported(f"an order of values of type {name}", _SORTABLE_HINT)
 
 
 DEFAULT: Final = Environment()
@@ -78,7 +108,7 @@ def render(scalar: Scalar, columns: Mapping[int, Rendered], environment: Environ
 def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
     """Whether Spark computes this to the digit, over columns as their types say that they are stored.
 
-    A quotient of numerics it does not: stored with a fixed number of digits, it fits only most of the time.
+    Arithmetic of numerics it does only where the types say that no result has too many digits.
     """
     match scalar:
         case Reference() | Constant():
@@ -86,18 +116,17 @@ def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
     columns: dict[int, Rendered] = {}
     for each in parts(scalar):
         match each:
-            case Call(function=function) if function == NUMERIC_DIVISION:
-                return False
             case Reference(column=column, type=type_):
                 try:
                     columns[column] = Rendered(f"c{column}", environment.storage(type_))
                 except FeatureNotSupported:
                     return False
+    renderer = _Renderer(columns, environment, None)
     try:
-        render(scalar, columns, environment)
+        renderer.render(scalar)
     except FeatureNotSupported:
         return False
-    return True
+    return not renderer.inexact
 
 
 def parts(scalar: Scalar) -> Sequence[Scalar]:
@@ -132,11 +161,15 @@ def _children(scalar: Scalar) -> Sequence[Scalar]:
 
 @dataclass(frozen=True, slots=True)
 class _Renderer:
-    """Writes expressions over columns; `element` is what an Element stands for."""
+    """Writes expressions over columns; `element` is what an Element stands for.
+
+    `inexact` gathers what has no result for some values though PostgreSQL has one.
+    """
 
     columns: Mapping[int, Rendered]
     environment: Environment
     element: Rendered | None
+    inexact: list[Scalar] = field(default_factory=list)
 
     def render(self, scalar: Scalar) -> Rendered:
         match scalar:
@@ -151,8 +184,11 @@ class _Renderer:
                 return self._call(scalar)
             case Cast(method=CastMethod.ELEMENTS):
                 raise unsupported("a cast of a computed array")
-            case Cast(argument=argument, type=type_):
-                return cast_to(scalar, self.render(argument), self.environment.storage(type_))
+            case Cast(argument=argument, type=type_, method=method):
+                value = self.render(argument)
+                if method in _COMPUTING and is_written_number(value):
+                    self.inexact.append(scalar)
+                return cast_to(scalar, value, self.environment.storage(type_))
             case And() | Or() | Not() | IsNull() | IsTruth() | IsDistinct() | ArrayComparison():
                 return Rendered(self._truth(scalar), Plain.BOOLEAN)
             case Case() | Coalesce() | NullIf() | Extreme() | Array():
@@ -163,12 +199,17 @@ class _Renderer:
     def _call(self, call: Call) -> Rendered:
         builder = FUNCTIONS.get(call.function)
         if builder is None:
+            kind = "operator" if call.notation is Notation.OPERATOR else "function"
             raise unsupported(
-                f"{call.name} on these types", "Only above the last aggregate it can be computed."
+                f"the {kind} {call.name} in a condition, a join, a group or an aggregate",
+                f"{ELSEWHERE} In the outermost select list it can be used.",
             )
         if call.function in COLLATED:
             self.environment.check_order(call.collation, f"a comparison of text by {call.name}")
-        return builder(call, [self.render(each) for each in call.arguments])
+        arguments = [self.render(each) for each in call.arguments]
+        if call.function in NUMERICS and not is_always_exact(call, arguments):
+            self.inexact.append(call)
+        return builder(call, [_taken(call, each) for each in arguments])
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
         match scalar:
@@ -196,7 +237,7 @@ class _Renderer:
 
     def _compared(self, equality: Call) -> tuple[Rendered, Rendered]:
         if equality.function not in EQUALITIES:
-            raise unsupported(f"{equality.name} on these types")
+            raise unsupported("IS DISTINCT FROM between values of this type", "Cast them to text.")
         left, right = (self.render(each) for each in equality.arguments)
         return left, right
 
@@ -210,46 +251,51 @@ class _Renderer:
             return self._joined(" OR " if some else " AND ", each, "FALSE" if some else "TRUE")
         array = self.render(scalar.array)
         assert isinstance(array.storage, ListOf)
-        inner = _Renderer(self.columns, self.environment, Rendered(_ELEMENT, array.storage.element))
+        stand_in_value = Rendered(_ELEMENT, array.storage.element)
+        inner = _Renderer(self.columns, self.environment, stand_in_value, self.inexact)
         condition = inner.render(comparison).sql
         return f"{'exists' if some else 'forall'}({array.sql}, {_ELEMENT} -> {condition})"
 
     def _chosen(self, scalar: Case | Coalesce | NullIf | Extreme | Array) -> Rendered:
         match scalar:
             case Case(branches=branches, default=default):
-                results, storage = self._alike((*(each.result for each in branches), default))
                 conditions = [self.render(each.condition).sql for each in branches]
-                whens = (f"WHEN {one} THEN {two}" for one, two in zip(conditions, results, strict=False))
-                return Rendered(f"CASE {' '.join(whens)} ELSE {results[-1]} END", storage)
+                results = [self.render(each) for each in (*(each.result for each in branches), default)]
+                return chosen(conditions, results)
             case Coalesce(arguments=arguments):
-                results, storage = self._alike(arguments)
-                return Rendered(f"coalesce({', '.join(results)})", storage)
+                results = [self.render(each) for each in arguments]
+                return first_known(results)
             case NullIf(equality=equality):
                 first = self.render(equality.arguments[0])
-                missing = cast("NULL", first.storage).sql
-                return Rendered(
-                    f"CASE WHEN {self.render(equality).sql} THEN {missing} ELSE {first.sql} END",
-                    first.storage,
-                )
+                missing = constant(None, scalar.type, first.storage)
+                return chosen([self.render(equality).sql], [missing, first])
             case Extreme():
                 return self._extreme(scalar)
             case Array(elements=elements, type=type_):
                 if not elements:
                     return cast("array()", self.environment.storage(type_))
-                results, storage = self._alike(elements)
-                return Rendered(f"array({', '.join(results)})", ListOf(storage))
+                results, storage = alike([self.render(each) for each in elements])
+                return Rendered(f"array({', '.join(each.sql for each in results)})", ListOf(storage))
             case _:
                 assert_never(scalar)
-
-    def _alike(self, scalars: Sequence[Scalar]) -> tuple[list[str], Storage]:
-        rendered = [self.render(each) for each in scalars]
-        storage = common_storage([each.storage for each in rendered])
-        return [converted(each, storage).sql for each in rendered], storage
 
     def _extreme(self, scalar: Extreme) -> Rendered:
         name = "greatest" if scalar.greatest else "least"
         self.environment.check_order(scalar.collation, name)
-        results, storage = self._alike(scalar.arguments)
+        for each in scalar.arguments:
+            self.environment.check_sortable(each.type)
+        results, storage = alike([self.render(each) for each in scalar.arguments])
         if storage is Plain.INTERVAL or isinstance(storage, ListOf):
             raise unsupported(f"{name} of intervals or arrays")
-        return Rendered(results[0] if len(results) == 1 else f"{name}({', '.join(results)})", storage)
+        if len(results) == 1:
+            return results[0]
+        if isinstance(storage, Written) or storage == Padded(None):
+            return first_of_equals(name, results, -1 if scalar.greatest else 1)
+        return Rendered(f"{name}({', '.join(each.sql for each in results)})", storage)
+
+
+def _taken(call: Call, argument: Rendered) -> Rendered:
+    """A bpchar is a text without blanks at its end to most functions, and a numeric is a decimal."""
+    if isinstance(argument.storage, Padded):
+        return converted(argument, Padded(None)) if call.function in WITH_BLANKS else comparable(argument)
+    return argument if call.function in COMPARISONS or call.function in NUMERICS else value_of(argument)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from catalog.storage import Decimal, ListOf, Plain, Storage
+from catalog.storage import Decimal, Padded, Plain, Storage, Written
 from catalog.types import (
     BPCHAR,
     INT2,
@@ -19,10 +19,13 @@ from catalog.types import (
     SqlType,
 )
 from dialect.scalar import Cast, CastMethod, Constant
+from dialect.spark_dates import as_date, as_timestamp
+from dialect.spark_equality import comparable
 from dialect.spark_floats import checked
 from dialect.spark_interval_fields import limited_interval
 from dialect.spark_numerics import rounded
 from dialect.spark_rendered import Rendered, cast, failing, text_literal, unsupported
+from dialect.spark_written import text_of, value_of
 
 _TYPMOD_OF_LENGTH: Final = 4
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
@@ -40,7 +43,7 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
         case CastMethod.LENGTH:
             return _limited(node.type, argument, storage)
         case CastMethod.FUNCTION if node.function in _FUNCTIONS:
-            return _FUNCTIONS[node.function](argument)
+            return _FUNCTIONS[node.function](value_of(argument))
         case CastMethod.TEXT:
             return _through_text(node, argument, storage)
     raise unsupported(f"a cast that only PostgreSQL does alike (function {node.function})")
@@ -48,8 +51,10 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
 
 def _relabelled(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
     if node.type.oid == BPCHAR and node.argument.type.oid != BPCHAR:
-        return Rendered(f"rtrim({argument.sql})", Plain.TEXT)
-    if isinstance(storage, Decimal) or storage == argument.storage:
+        return Rendered(argument.sql, Padded(None))
+    if isinstance(argument.storage, Padded):
+        return argument
+    if isinstance(storage, Decimal | Written) or storage == argument.storage:
         return argument
     raise unsupported("a relabelling between types that are stored in different ways")
 
@@ -65,7 +70,7 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
         case _ if type_.oid == VARCHAR:
             return Rendered(f"left({argument.sql}, {length})", Plain.TEXT)
         case _ if type_.oid == BPCHAR:
-            return Rendered(f"rtrim(left({argument.sql}, {length}))", Plain.TEXT)
+            return Rendered(f"rtrim(left({argument.sql}, {length}))", Padded(length))
         case _ if type_.oid == INTERVAL:
             return limited_interval(type_, argument)
     raise unsupported("a type modifier of another type than numeric, text and interval")
@@ -73,10 +78,11 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
 
 def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
     scale = ((type_.typmod - _TYPMOD_OF_LENGTH & 0x7FF) ^ 1024) - 1024
-    value = rounded(argument, scale) if scale < 0 else argument
-    if not isinstance(storage, ListOf):
+    number = value_of(argument)
+    value = rounded(number, scale) if scale < 0 else number
+    if isinstance(storage, Decimal):
         return cast(value.sql, storage)
-    raise unsupported("a modifier of an array")
+    raise unsupported("a modifier of an array, or of more digits than a decimal has")
 
 
 def _through_text(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
@@ -84,7 +90,9 @@ def _through_text(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
     if isinstance(node.argument, Constant) and node.argument.text is None:
         return cast("NULL", storage)
     if target in _TEXTS and source in (INT2, INT4, INT8):
-        return cast(argument.sql, Plain.TEXT)
+        return Rendered(cast(argument.sql, Plain.TEXT).sql, storage if target == BPCHAR else Plain.TEXT)
+    if target in _TEXTS and source == NUMERIC:
+        return Rendered(text_of(argument), storage if target == BPCHAR else Plain.TEXT)
     if source in _TEXTS and target in (INT2, INT4, INT8):
         message = "invalid input syntax for an integer"
         readable = f"NOT ({argument.sql} RLIKE {text_literal(_INTEGER)})"
@@ -133,10 +141,11 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     **dict.fromkeys((317, 319), _float_to_integer(Plain.INT32)),
     **dict.fromkeys((483, 653), _float_to_integer(Plain.INT64)),
     312: _narrowed,
-    **dict.fromkeys((401, 406, 1401), _same),
+    401: comparable,
+    **dict.fromkeys((406, 1401), _same),
     2971: _plain(Plain.TEXT),
-    2024: _plain(Plain.TIMESTAMP),
-    2029: _plain(Plain.DATE),
+    2024: as_timestamp,
+    2029: as_date,
 }
 CASTS: Final = frozenset(_FUNCTIONS)
 """The functions of pg_proc that casts call, so far as they are exact."""

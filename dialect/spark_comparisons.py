@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from catalog.storage import Plain
+from catalog.storage import Decimal, Plain, Written
 from dialect.scalar import Call
-from dialect.spark_rendered import Builder, Rendered, common_storage, converted
-
-_MICROSECONDS_PER_DAY: Final = 86_400_000_000
+from dialect.spark_equality import comparable
+from dialect.spark_moments import LAST_TIMESTAMP, timestamp_of_date
+from dialect.spark_rendered import Builder, Rendered, comparison_storage
+from dialect.spark_written import converted, is_whole, is_written_number, order_key, value_of
 
 # bool, char, int2, int4, int24, int42, int8, int84, int48, int28, int82, float4, float8, float48, float84,
 # numeric, date, time, timestamp, timestamptz, date against timestamp, timestamp against date, interval, uuid,
@@ -40,10 +41,10 @@ _UNCOLLATED: Final[Mapping[str, tuple[int, ...]]] = {
         *(1721, 1090, 1105, 2056, 1156, 2342, 2368, 1166, 2957, 1952),
     ),
 }
-# text, bpchar, name, name against text, text against name, enum: equal means equal bytes
+# text, bpchar, name, name against text, text against name, enum, jsonb: equal as `comparable` makes them
 _TEXT_EQUAL: Final[Mapping[str, tuple[int, ...]]] = {
-    "=": (67, 1048, 62, 240, 247, 3508),
-    "<>": (157, 1053, 659, 245, 252, 3509),
+    "=": (67, 1048, 62, 240, 247, 3508, 4043),
+    "<>": (157, 1053, 659, 245, 252, 3509, 4038),
 }
 # text, bpchar, name, name against text, text against name
 _TEXT_ORDERED: Final[Mapping[str, tuple[int, ...]]] = {
@@ -57,19 +58,26 @@ COLLATED: Final = frozenset(oid for oids in _TEXT_ORDERED.values() for oid in oi
 """The functions whose outcome depends on the order of a collation."""
 
 
-def comparable(rendered: Rendered) -> Rendered:
-    """What Spark compares as PostgreSQL compares the value; an interval by the time it is worth."""
-    if rendered.storage is not Plain.INTERVAL:
-        return rendered
-    days = f"(CAST({rendered.sql}.months AS DECIMAL(38, 0)) * 30 + {rendered.sql}.days)"
-    return Rendered(f"({days} * {_MICROSECONDS_PER_DAY}L + {rendered.sql}.microseconds)", Plain.INT64)
-
-
 def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     """The comparison, in a type that holds both sides."""
+    if is_written_number(left) or is_written_number(right):
+        if not (is_whole(left) and is_whole(right)):
+            common = comparison_storage(left.storage, right.storage)
+            assert isinstance(common, Written) and isinstance(common.value, Decimal)
+            return f"({order_key(left, common.value)} {symbol} {order_key(right, common.value)})"
+        left, right = value_of(left), value_of(right)
     left, right = comparable(left), comparable(right)
-    common = common_storage((left.storage, right.storage))
+    if {left.storage, right.storage} == {Plain.DATE, Plain.TIMESTAMP}:
+        left, right = _as_timestamp(left), _as_timestamp(right)
+    common = comparison_storage(left.storage, right.storage)
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
+
+
+def _as_timestamp(value: Rendered) -> Rendered:
+    """A date that no timestamp reaches to comes before infinity, and after all else."""
+    if value.storage is Plain.TIMESTAMP:
+        return value
+    return Rendered(timestamp_of_date(value.sql, LAST_TIMESTAMP), Plain.TIMESTAMP)
 
 
 def _comparison(symbol: str) -> Builder:

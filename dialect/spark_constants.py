@@ -6,63 +6,107 @@ import decimal
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
 from typing import Final
 
-from catalog.storage import MAX_DIGITS, Decimal, ListOf, Plain, Storage
-from catalog.types import BPCHAR, UUID, SqlType
+from catalog.storage import (
+    FREE_NUMERIC,
+    MAX_DIGITS,
+    NO_DIGITS,
+    Decimal,
+    ListOf,
+    Padded,
+    Plain,
+    Storage,
+    Written,
+)
+from catalog.types import UUID, SqlType
 from dialect.array_text import elements_of
 from dialect.interval_text import read_interval
-from dialect.spark_rendered import Rendered, cast, interval, text_literal, unsupported
+from dialect.moment_text import has_zone, read_date, read_time, read_timestamp
+from dialect.spark_moments import date_of, long, timestamp_of
+from dialect.spark_rendered import Rendered, cast, interval, spark_type, text_literal, unsupported
+from dialect.spark_written import converted
 
 _TRUE: Final = ("true", "yes", "on", "1")
 _FALSE: Final = ("false", "no", "off", "0")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _FLOAT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
-_TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
+_SPECIAL: Final = {
+    "nan": "NaN",
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), "Infinity"),
+    **dict.fromkeys(("-inf", "-infinity"), "-Infinity"),
+}
 _HEX: Final = re.compile(r"\\x([0-9a-f]*)")
 
 
 def constant(text: str | None, type_: SqlType, storage: Storage) -> Rendered:
     """A literal of this type; a number has just the digits that it is written with."""
     if text is None:
-        return cast("NULL", Decimal(1, 0) if isinstance(storage, Decimal) else storage)
+        return cast("NULL", NO_DIGITS if _is_numeric(storage) else storage)
     if isinstance(storage, ListOf):
         return _array(text, type_, storage)
-    if isinstance(storage, Decimal):
+    if _is_numeric(storage):
         return numeric(text)
-    if type_.oid == BPCHAR:
-        text = text.rstrip(" ")
+    if isinstance(storage, Padded):
+        return Rendered(text_literal(text if storage.length is None else text.rstrip(" ")), storage)
     if type_.oid == UUID:
         text = str(uuid.UUID(text.strip()))
     assert isinstance(storage, Plain)
     return Rendered(_WRITERS[storage](text), storage)
 
 
+def _is_numeric(storage: Storage) -> bool:
+    return isinstance(storage.value if isinstance(storage, Written) else storage, Decimal)
+
+
 def numeric(text: str) -> Rendered:
     """A numeric with its own precision and scale."""
-    if not _NUMBER.fullmatch(text.strip().lower()):
+    word = text.strip().lower()
+    if word in _SPECIAL:
+        return _text_alone(_SPECIAL[word])
+    if not _NUMBER.fullmatch(word):
         raise unsupported(f"the number {text}")
-    sign, digits, exponent = decimal.Decimal(text.strip()).as_tuple()
+    sign, digits, exponent = decimal.Decimal(word).as_tuple()
     assert isinstance(exponent, int)
     number = "".join(map(str, digits)) + "0" * max(0, exponent)
     scale = max(0, -exponent)
     precision = max(len(number.lstrip("0")), scale, 1)
-    if precision > MAX_DIGITS:
-        raise unsupported(
-            f"a number of {precision} digits", f"Numbers of up to {MAX_DIGITS} digits are exact."
-        )
-    padded = number.rjust(scale + 1, "0")
+    padded = number.lstrip("0").rjust(scale + 1, "0")
     point = f".{padded[-scale:]}" if scale else ""
-    written = f"{'-' if sign else ''}{padded[: len(padded) - scale]}{point}"
-    return cast(f"'{written}'", Decimal(precision, scale))
+    negative = sign and padded.strip("0")
+    written = f"{'-' if negative else ''}{padded[: len(padded) - scale]}{point}"
+    if precision <= MAX_DIGITS:
+        return cast(f"'{written}'", Decimal(precision, scale))
+    return _of_many_digits(written)
+
+
+def _of_many_digits(written: str) -> Rendered:
+    """A number of which no decimal shows all digits; if only zeros are too many, it has one."""
+    storage = FREE_NUMERIC.value
+    assert isinstance(storage, Decimal)
+    before, _, behind = written.lstrip("-").partition(".")
+    behind = behind.rstrip("0")
+    if len(before) > storage.precision - storage.scale or len(behind) > storage.scale:
+        return _text_alone(written)
+    value = cast(text_literal(written.rpartition(".")[0] + f".{behind}0"), storage).sql
+    return _struct(value, written)
+
+
+def _text_alone(text: str) -> Rendered:
+    return _struct(f"CAST(NULL AS {spark_type(FREE_NUMERIC.value)})", text)
+
+
+def _struct(value: str, text: str) -> Rendered:
+    return cast(f"named_struct('value', {value}, 'text', {text_literal(text)})", FREE_NUMERIC)
 
 
 def _array(text: str, type_: SqlType, storage: ListOf) -> Rendered:
     element = SqlType(0, type_.typmod)
-    values = [constant(each, element, storage.element) for each in elements_of(text)]
-    return cast(f"array({', '.join(each.sql for each in values)})", storage)
+    values = [
+        converted(constant(each, element, storage.element), storage.element).sql for each in elements_of(text)
+    ]
+    return cast(f"array({', '.join(values)})", storage)
 
 
 def _boolean(text: str) -> str:
@@ -99,42 +143,33 @@ def _bytes(text: str) -> str:
 
 
 def _date(text: str) -> str:
-    try:
-        return f"DATE'{date.fromisoformat(text.strip())}'"
-    except ValueError:
-        raise unsupported(f"the date {text!r}", "Dates from 0001-01-01 to 9999-12-31 are exact.") from None
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise unsupported(f"the time {text!r}", "The years 1 to 9999 are exact.") from None
+    return date_of(_read(read_date, text, "date"))
 
 
 def _timestamp(text: str) -> str:
-    return f"TIMESTAMP_NTZ'{_moment(text).replace(tzinfo=None)}'"
+    return timestamp_of(_read(read_timestamp, text, "time"))
 
 
 def _timestamptz(text: str) -> str:
-    moment = _moment(text)
-    if moment.tzinfo is None:
+    if not has_zone(text):
         raise unsupported(f"the time {text!r} without a time zone")
-    return f"TIMESTAMP'{moment.astimezone(UTC).replace(tzinfo=None)}+00:00'"
+    return timestamp_of(_read(read_timestamp, text, "time"), Plain.TIMESTAMPTZ)
 
 
 def _time(text: str) -> str:
-    found = _TIME.fullmatch(text.strip())
-    if not found:
-        raise unsupported(f"the time {text!r}")
-    hours, minutes, seconds, fraction = found.groups()
-    whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
-    return f"{whole * 1_000_000 + int((fraction or '').ljust(6, '0'))}L"
+    return f"{_read(read_time, text, 'time')}L"
+
+
+def _read(read: Callable[[str], int], text: str, what: str) -> int:
+    try:
+        return read(text)
+    except ValueError:
+        raise unsupported(f"the {what} {text!r}") from None
 
 
 def _interval(text: str) -> str:
     value = read_interval(text)
-    return interval("TRUE", str(value.months), str(value.days), f"{value.microseconds}L").sql
+    return interval("TRUE", str(value.months), str(value.days), long(value.microseconds)).sql
 
 
 _WRITERS: Final[Mapping[Plain, Callable[[str], str]]] = {
@@ -145,6 +180,7 @@ _WRITERS: Final[Mapping[Plain, Callable[[str], str]]] = {
     Plain.FLOAT32: _float(Plain.FLOAT32),
     Plain.FLOAT64: _float(Plain.FLOAT64),
     Plain.TEXT: text_literal,
+    Plain.JSONB: text_literal,
     Plain.BYTES: _bytes,
     Plain.DATE: _date,
     Plain.TIME: _time,

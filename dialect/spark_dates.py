@@ -7,7 +7,22 @@ from typing import Final
 
 from catalog.storage import Decimal, Plain
 from catalog.types import DATE
+from dialect.moment_text import INFINITE_MICROSECONDS
 from dialect.scalar import Call, Constant, Scalar
+from dialect.spark_moments import (
+    FIRST_MICROSECOND,
+    LAST_TIMESTAMP,
+    checked_days,
+    date_of_timestamp,
+    days_of,
+    infinite_interval,
+    infinite_timestamp,
+    infinity_of,
+    is_infinite,
+    microseconds_of,
+    once,
+    timestamp_of_date,
+)
 from dialect.spark_rendered import INTERVAL_PARTS, Builder, Rendered, cast, failing, interval, unsupported
 
 _SECONDS: Final = Decimal(18, 6)
@@ -46,64 +61,151 @@ _ALIASES: Final[Mapping[str, str]] = {
 _TRUNCATED: Final = frozenset(
     ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "milliseconds", "microseconds")
 )
+_GROWING: Final = frozenset(("year", "epoch"))
+_NEAR: Final = "-2.2E17D AND 9.2233717E18D"
+"""Three days after the year 294246 ends, and four before Spark's timestamps end: see `_about`."""
+_TIMESTAMP: Final = "timestamp out of range"
 _UNITS: Final[Mapping[str, str]] = {"milliseconds": "millisecond", "microseconds": "microsecond"}
 
 
-def _template(template: str, storage: Plain) -> Builder:
+def _shifted(symbol: str, *, swapped: bool = False) -> Builder:
+    """A date so many days later or earlier; an infinite one stays where it is."""
+
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        return Rendered(template.format(*(each.sql for each in arguments)), storage)
+        date, days = reversed(arguments) if swapped else arguments
+        return Rendered(once(date, lambda one: _shifted_by(one, symbol, days)), Plain.DATE)
 
     return build
 
 
-def _bounded(template: str) -> Builder:
-    """A date that is one of the years that are stored."""
+def _shifted_by(date: Rendered, symbol: str, days: Rendered) -> str:
+    moved = f"(CAST({days_of(date.sql)} AS BIGINT) {symbol} {days.sql})"
+    there = f"{is_infinite(date)} AND {days.sql} IS NOT NULL"
+    return f"CASE WHEN {there} THEN {date.sql} ELSE {checked_days(moved)} END"
 
-    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        moved = template.format(*(each.sql for each in arguments))
-        outside = f"{moved} NOT BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
-        return Rendered(failing(outside, "22008", "date out of range", moved), Plain.DATE)
 
-    return build
+def _days_between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    later, earlier = arguments
+    infinite = _any_infinite(arguments)
+    days = f"({days_of(later.sql)} - {days_of(earlier.sql)})"
+    return Rendered(failing(infinite, "22008", "cannot subtract infinite dates", days), Plain.INT32)
+
+
+def _any_infinite(arguments: Sequence[Rendered]) -> str:
+    known = " AND ".join(f"{each.sql} IS NOT NULL" for each in arguments)
+    return f"{known} AND ({' OR '.join(map(is_infinite, arguments))})"
 
 
 def _moved(sign: str, *, swapped: bool = False) -> Builder:
     """A date or timestamp and an interval: first its months, then its days, then its time."""
 
-    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        value, interval = (each.sql for each in (reversed(arguments) if swapped else arguments))
-        months = f"make_ym_interval(0, {interval}.months)"
-        days = f"make_dt_interval({interval}.days)"
-        seconds = cast(f"({cast(f'{interval}.microseconds', Decimal(20, 0)).sql} * 0.000001BD)", _SECONDS)
-        time = f"make_dt_interval(0, 0, 0, {seconds.sql})"
-        start = f"CAST({value} AS TIMESTAMP_NTZ)"
-        moved = f"({start} {sign} {months} {sign} {days} {sign} {time})"
-        outside = f"year({moved}) NOT BETWEEN 1 AND 9999"
-        return Rendered(failing(outside, "22008", "timestamp out of range", moved), Plain.TIMESTAMP)
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        value, interval = reversed(arguments) if swapped else arguments
+
+        def moved(span: Rendered) -> str:
+            sql = once(as_timestamp(value), lambda one: _moved_by(one, sign, span))
+            # A date that is too late for a timestamp is an error only if there is an interval.
+            return _if(f"{span.sql} IS NOT NULL", sql) if value.storage is Plain.DATE else sql
+
+        is_constant = isinstance(call.arguments[0 if swapped else 1], Constant)
+        sql = moved(interval) if is_constant else once(interval, moved, "span")
+        return Rendered(sql, Plain.TIMESTAMP)
 
     return build
+
+
+def _moved_by(start: Rendered, sign: str, interval: Rendered) -> str:
+    months = f"make_ym_interval(0, {interval.sql}.months)"
+    days = f"make_dt_interval({interval.sql}.days)"
+    seconds = cast(f"({cast(f'{interval.sql}.microseconds', Decimal(20, 0)).sql} * 0.000001BD)", _SECONDS)
+    time = f"make_dt_interval(0, 0, 0, {seconds.sql})"
+    moved = f"({start.sql} {sign} {months} {sign} {days} {sign} {time})"
+    outside = f"{microseconds_of(moved)} < {FIRST_MICROSECOND}L"
+    checked = failing(outside, "22008", _TIMESTAMP, moved)
+    far = failing(f"{_about(start, sign, interval)} NOT BETWEEN {_NEAR}", "22008", _TIMESTAMP, checked)
+    return _with_infinity(start, interval, sign, far)
+
+
+def _about(start: Rendered, sign: str, interval: Rendered) -> str:
+    """Roughly the microseconds of a moved timestamp: what is far away Spark does not compute at all.
+
+    Months of average length are less than four days from those of the calendar.
+    """
+    months, days = f"{interval.sql}.months * 2629746000000D", f"{interval.sql}.days * 86400000000D"
+    return (
+        f"(CAST({microseconds_of(start.sql)} AS DOUBLE) {sign} "
+        f"({months} + {days} + {interval.sql}.microseconds))"
+    )
+
+
+def _with_infinity(start: Rendered, interval: Rendered, sign: str, otherwise: str) -> str:
+    """What is infinite stays so, and an infinite interval makes it so; opposite ones are an error."""
+    way = f"{'-' if sign == '-' else ''}{infinity_of(interval)}"
+    own = f"CASE WHEN {is_infinite(start)} THEN sign({microseconds_of(start.sql)}) ELSE 0 END"
+    opposite = failing(f"{own} = -({way}) AND {own} <> 0", "22008", _TIMESTAMP, start.sql)
+    return (
+        f"CASE WHEN {is_infinite(start)} AND {interval.sql} IS NOT NULL THEN {opposite} "
+        f"WHEN {way} <> 0 AND {start.sql} IS NOT NULL THEN {infinite_timestamp(way)} ELSE {otherwise} END"
+    )
+
+
+def as_timestamp(value: Rendered) -> Rendered:
+    """The beginning of a date, if a timestamp reaches to it; a timestamp as it is."""
+    if value.storage is not Plain.DATE:
+        return value
+    late = failing("TRUE", "22008", "date out of range for timestamp", LAST_TIMESTAMP)
+    return Rendered(once(value, lambda one: timestamp_of_date(one.sql, late)), Plain.TIMESTAMP)
+
+
+def as_date(value: Rendered) -> Rendered:
+    """The day of a timestamp."""
+    return Rendered(once(value, lambda one: date_of_timestamp(one.sql)), Plain.DATE)
 
 
 def _between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     """The difference of timestamps: days and the rest, both of its sign."""
-    later, earlier = (f"unix_micros(CAST({each.sql} AS TIMESTAMP))" for each in arguments)
+    later, earlier = (microseconds_of(each.sql) for each in arguments)
+    # From PostgreSQL 17 on it is infinite, before that it is an error: here always.
+    message = "cannot subtract infinite timestamps"
+    wide = f"(CAST({later} AS DECIMAL(20, 0)) - CAST({earlier} AS DECIMAL(20, 0)))"
+    outside = f"{wide} NOT BETWEEN {INFINITE_MICROSECONDS[0]}BD AND {INFINITE_MICROSECONDS[1]}BD"
+    near = failing(outside, "22008", "interval out of range", f"{wide} IS NOT NULL")
+    known = failing(_any_infinite(arguments), "22008", message, near)
     difference, day = f"({later} - {earlier})", "86400000000L"
     days, rest = f"CAST({difference} DIV {day} AS INT)", f"{difference} % {day}"
-    return interval(f"{difference} IS NOT NULL", "0", days, rest)
+    return interval(known, "0", days, rest)
 
 
 def _interval_sum(symbol: str) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        left, right = (each.sql for each in arguments)
-        known = f"{left} IS NOT NULL AND {right} IS NOT NULL"
-        return interval(known, *(f"{left}.{part} {symbol} {right}.{part}" for part in INTERVAL_PARTS))
+        left, right = arguments
+        sql = once(left, lambda one: once(right, lambda other: _sum_of(one, symbol, other), "other"))
+        return Rendered(sql, Plain.INTERVAL)
 
     return build
 
 
+def _sum_of(left: Rendered, symbol: str, right: Rendered) -> str:
+    known = f"{left.sql} IS NOT NULL AND {right.sql} IS NOT NULL"
+    finite = interval(known, *(f"{left.sql}.{part} {symbol} {right.sql}.{part}" for part in INTERVAL_PARTS))
+    own, way = infinity_of(left), f"({'-' if symbol == '-' else ''}{infinity_of(right)})"
+    infinite = infinite_interval(f"({own} + {way})")
+    checked = failing(f"{own} = -{way} AND {own} <> 0", "22008", "interval out of range", infinite)
+    return f"CASE WHEN {own} <> 0 OR {way} <> 0 THEN {_if(known, checked)} ELSE {finite.sql} END"
+
+
+def _if(known: str, value: str) -> str:
+    return f"CASE WHEN {known} THEN {value} END"
+
+
 def _negated(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    (value,) = (each.sql for each in arguments)
-    return interval(f"{value} IS NOT NULL", *(f"-{value}.{part}" for part in INTERVAL_PARTS))
+    return Rendered(once(arguments[0], _negative), Plain.INTERVAL)
+
+
+def _negative(value: Rendered) -> str:
+    finite = interval(f"{value.sql} IS NOT NULL", *(f"-{value.sql}.{part}" for part in INTERVAL_PARTS))
+    way = infinity_of(value)
+    return f"CASE WHEN {way} <> 0 THEN {infinite_interval(f'-{way}')} ELSE {finite.sql} END"
 
 
 def _field(scalar: Scalar) -> str:
@@ -115,17 +217,33 @@ def _field(scalar: Scalar) -> str:
 
 def _extracted(finish: Callable[[Rendered], Rendered]) -> Builder:
     def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
-        field, value = _field(call.arguments[0]), arguments[1].sql
+        field = _field(call.arguments[0])
         if field in _OF_TIMESTAMPS and call.arguments[1].type.oid != DATE:
             template, storage = _OF_TIMESTAMPS[field]
-            return finish(cast(template.format(value), storage))
-        if field in _OF_DATES:
-            return finish(
-                cast(_OF_DATES[field].format(value), Decimal(20, 0) if field == "epoch" else _WHOLE)
-            )
-        raise unsupported(f"the field {field} of a date or timestamp")
+        elif field in _OF_DATES:
+            template, storage = _OF_DATES[field], Decimal(20, 0) if field == "epoch" else _WHOLE
+        else:
+            raise unsupported(f"the field {field} of a date or timestamp")
+
+        def found(value: Rendered) -> Rendered:
+            return finish(cast(template.format(value.sql), storage))
+
+        written = once(arguments[1], lambda one: _of_finite(field, one, found(one)))
+        return Rendered(written, found(arguments[1]).storage)
 
     return build
+
+
+def _of_finite(field: str, value: Rendered, found: Rendered) -> str:
+    """Of an infinite date some fields are NULL, and those that grow with it are infinite."""
+    infinite = cast("NULL", found.storage).sql
+    if field in _GROWING and found.storage is Plain.FLOAT64:
+        number = days_of(value.sql) if value.storage is Plain.DATE else microseconds_of(value.sql)
+        infinite = f"sign({number}) * DOUBLE('Infinity')"
+    elif field in _GROWING:
+        message = f"the {field} of an infinite date or timestamp cannot be computed inside this query"
+        infinite = failing("TRUE", "22008", message, infinite)
+    return f"CASE WHEN {is_infinite(value)} THEN {infinite} ELSE {found.sql} END"
 
 
 def _as_numeric(value: Rendered) -> Rendered:
@@ -141,14 +259,25 @@ def _truncate(call: Call, arguments: Sequence[Rendered]) -> Rendered:
     if field not in _TRUNCATED:
         raise unsupported(f"date_trunc to {field}")
     unit = _UNITS.get(field, field)
-    return cast(f"date_trunc('{unit}', CAST({arguments[1].sql} AS TIMESTAMP))", Plain.TIMESTAMP)
+
+    def cut(value: Rendered) -> str:
+        start = cast(f"date_trunc('{unit}', CAST({value.sql} AS TIMESTAMP))", Plain.TIMESTAMP).sql
+        outside = f"{microseconds_of(start)} < {FIRST_MICROSECOND}L"
+        checked = failing(outside, "22008", _TIMESTAMP, start)
+        return f"CASE WHEN {is_infinite(value)} THEN {value.sql} ELSE {checked} END"
+
+    return Rendered(once(arguments[1], cut), Plain.TIMESTAMP)
+
+
+def _alone(change: Callable[[Rendered], Rendered]) -> Builder:
+    return lambda _, arguments: change(arguments[0])
 
 
 DATES: Final[Mapping[int, Builder]] = {
-    1141: _bounded("date_add({}, {})"),
-    2550: _bounded("date_add({1}, {0})"),
-    1142: _bounded("date_sub({}, {})"),
-    1140: _template("datediff({}, {})", Plain.INT32),
+    1141: _shifted("+"),
+    2550: _shifted("+", swapped=True),
+    1142: _shifted("-"),
+    1140: _days_between,
     **dict.fromkeys((2071, 2032), _moved("+")),
     **dict.fromkeys((2546, 2548), _moved("+", swapped=True)),
     **dict.fromkeys((2072, 2033), _moved("-")),
@@ -157,8 +286,9 @@ DATES: Final[Mapping[int, Builder]] = {
     1170: _interval_sum("-"),
     1168: _negated,
     **dict.fromkeys((6199, 6202), _extracted(_as_numeric)),
-    **dict.fromkeys((1384, 2021), _extracted(_as_float)),
+    1384: lambda call, arguments: _extracted(_as_float)(call, [arguments[0], as_timestamp(arguments[1])]),
+    2021: _extracted(_as_float),
     2020: _truncate,
-    2024: _template("CAST({} AS TIMESTAMP_NTZ)", Plain.TIMESTAMP),
-    2029: _template("CAST({} AS DATE)", Plain.DATE),
+    2024: _alone(as_timestamp),
+    2029: _alone(as_date),
 }

@@ -12,6 +12,7 @@ from typing import Final
 
 from catalog.storage import MAX_DIGITS, Decimal
 from dialect.spark_rendered import Rendered, cast, unsupported
+from dialect.spark_written import written
 
 MOST_SCALE: Final = 12
 """Operands with more digits behind the point than this are not divided."""
@@ -24,7 +25,7 @@ _STEPS: Final = range(0, QUOTIENT.scale + 1, 4)
 
 
 def divided(left: Rendered, right: Rendered) -> Rendered:
-    """The quotient to the digit; more than 13 digits before the point or 24 behind it are an error."""
+    """The quotient to the digit, and its digits; more than 13 before the point or 24 behind are an error."""
     scale = max(_decimal(left).scale, _decimal(right).scale)
     if scale > MOST_SCALE:
         raise unsupported(
@@ -41,7 +42,9 @@ def divided(left: Rendered, right: Rendered) -> Rendered:
     unknown = f"{left.sql} IS NULL OR {right.sql} IS NULL"
     # The remainder of zero is zero, and an error if the divisor is zero too.
     zeros = f"WHEN {left.sql} = 0 THEN {cast(f'{left.sql} % {right.sql}', QUOTIENT).sql}"
-    return cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {cast(signed, QUOTIENT).sql} END", QUOTIENT)
+    value = cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {cast(signed, QUOTIENT).sql} END", QUOTIENT)
+    digits = f"greatest({scale}, {_SIGNIFICANT} - 4 * CAST({place} AS INT))"
+    return written(value, f"CASE WHEN {right.sql} <> 0 THEN {digits} END")
 
 
 def _decimal(value: Rendered) -> Decimal:

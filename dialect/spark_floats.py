@@ -7,9 +7,10 @@ from typing import Final
 
 from catalog.storage import Plain
 from dialect.scalar import Call
-from dialect.spark_rendered import Builder, Rendered, cast, converted, failing
+from dialect.spark_rendered import Builder, Rendered, cast, failing
+from dialect.spark_written import converted
 
-_INFINITY: Final = "DOUBLE('Infinity')"
+INFINITY: Final = "DOUBLE('Infinity')"
 _NAN: Final = "'NaN'"
 
 # float8 also of float4 with float8 and the other way round
@@ -26,12 +27,12 @@ _PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
 
 def checked(result: str, inputs: Sequence[str], *, nonzero: Sequence[str] = ()) -> str:
     """The result, unless it is infinite and no input is, or zero and neither are those named."""
-    finite = "".join(f" AND abs({each}) <> {_INFINITY}" for each in inputs)
+    finite = "".join(f" AND abs({each}) <> {INFINITY}" for each in inputs)
     guarded = result
     if nonzero:
         lost = " AND ".join((f"{result} = 0", *nonzero))
         guarded = failing(lost, "22003", "value out of range: underflow", result)
-    return failing(f"abs({result}) = {_INFINITY}{finite}", "22003", "value out of range: overflow", guarded)
+    return failing(f"abs({result}) = {INFINITY}{finite}", "22003", "value out of range: overflow", guarded)
 
 
 def _binary(symbol: str, storage: Plain) -> Builder:
@@ -43,7 +44,7 @@ def _binary(symbol: str, storage: Plain) -> Builder:
             case "*":
                 sql = checked(result, (left, right), nonzero=(f"{left} <> 0", f"{right} <> 0"))
             case "/":
-                finite = f"abs({right}) <> {_INFINITY}"
+                finite = f"abs({right}) <> {INFINITY}"
                 quotient = checked(result, (left,), nonzero=(f"{left} <> 0", finite))
                 # What is not a number is not divided: by zero it is no error either.
                 nan = f"isnan({left}) AND {right} IS NOT NULL THEN {cast(_NAN, storage).sql}"

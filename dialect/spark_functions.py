@@ -11,7 +11,9 @@ from dialect.spark_floats import FLOATS
 from dialect.spark_integers import INTEGERS
 from dialect.spark_numerics import NUMERICS
 from dialect.spark_rendered import Builder
-from dialect.spark_text import TEXTS
+from dialect.spark_text import TEXTS, WITH_BLANKS
+
+__all__ = ["FUNCTIONS", "WITH_BLANKS"]
 
 FUNCTIONS: Final[Mapping[int, Builder]] = {
     **COMPARISONS,

@@ -7,7 +7,8 @@ from typing import Final
 
 from catalog.storage import Plain
 from dialect.scalar import Call
-from dialect.spark_rendered import Builder, Rendered, cast, converted
+from dialect.spark_rendered import Builder, Rendered, cast
+from dialect.spark_written import converted
 
 # One row for each type of result; int4 also of int2 with int4, int8 also with both.
 _OPERATORS: Final[Mapping[Plain, Mapping[str, tuple[int, ...]]]] = {
@@ -42,8 +43,16 @@ _PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
 
 def _binary(symbol: str, storage: Plain) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        # The cast finds what does not fit and names its type, which an overflow in Spark does not.
+        left, right = (converted(each, Plain.INT64).sql for each in arguments)
+        return cast(f"({left} {symbol} {right})", storage)
+
+    return build
+
+
+def _bitwise(symbol: str, storage: Plain) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         left, right = (converted(each, storage).sql for each in arguments)
-        # A division of any integers is a bigint in Spark; the cast finds what does not fit.
         return cast(f"({left} {symbol} {right})", storage)
 
     return build
@@ -51,7 +60,9 @@ def _binary(symbol: str, storage: Plain) -> Builder:
 
 def _prefix(symbol: str) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        return Rendered(f"({symbol}({arguments[0].sql}))", arguments[0].storage)
+        (argument,) = arguments
+        assert isinstance(argument.storage, Plain)
+        return cast(f"({symbol}({converted(argument, Plain.INT64).sql}))", argument.storage)
 
     return build
 
@@ -64,7 +75,7 @@ INTEGERS: Final[Mapping[int, Builder]] = {
         for oid in oids
     },
     **{
-        oid: _binary(symbol, storage)
+        oid: _bitwise(symbol, storage)
         for storage, operators in _BITWISE.items()
         for symbol, oid in operators.items()
     },

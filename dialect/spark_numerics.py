@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal
-from dialect.scalar import Call, Constant, Scalar
+from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
+from dialect.scalar import SHOWN, Call, Constant, Scalar
 from dialect.spark_division import divided
 from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, unsupported
+from dialect.spark_written import (
+    is_whole,
+    is_written_number,
+    number_of,
+    scale_of_text,
+    shown,
+    text_of,
+    trimmed,
+    value_of,
+    written,
+)
+
+DIVISION: Final = 1727
+SCALE: Final = 3281
+TRIM_SCALE: Final = 5043
+_ADDED: Final = (1724, 1725)
+_MULTIPLIED: Final = 1726
 
 # A product with more digits behind the point would leave hardly any before it.
 _MOST_SCALE: Final = 26
@@ -83,8 +100,10 @@ def _remainder(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 def _whole_quotient(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """Spark's own DIV gives a bigint, and another number where it is too long for that."""
     left, right = arguments
-    return cast(f"({left.sql} DIV {right.sql})", Decimal(19, 0))
+    storage = decimal(min(MAX_DIGITS, _integral(left) + scale_of(right)), 0)
+    return cast(f"(({left.sql} - {left.sql} % {right.sql}) / {right.sql})", storage)
 
 
 def _quotient(_: Call, arguments: Sequence[Rendered]) -> Rendered:
@@ -104,14 +123,23 @@ def _sign(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 def rounded(value: Rendered, scale: int) -> Rendered:
     """The value to so many digits behind the point (before it, if negative), halves away from zero."""
-    storage = decimal(max(_integral(value), -scale) + 1, max(0, min(scale, scale_of(value))))
-    return value if scale >= scale_of(value) else cast(f"round({value.sql}, {scale})", storage)
+    if scale >= scale_of(value):
+        return _lengthened(value, scale)
+    storage = decimal(max(_integral(value), -scale) + 1, max(0, scale))
+    return cast(f"round({value.sql}, {scale})", storage)
+
+
+def _lengthened(value: Rendered, scale: int) -> Rendered:
+    """The value with at least as many digits behind the point as it has, of which the last are zeros."""
+    if _integral(value) + scale <= MAX_DIGITS:
+        return cast(value.sql, decimal(_integral(value), scale))
+    return written(value, str(scale))
 
 
 def _truncated(value: Rendered, scale: int) -> Rendered:
     storage = decimal(max(_integral(value), -scale) + 1, max(0, scale))
     if scale >= scale_of(value):
-        return value
+        return _lengthened(value, scale)
     below, above = f"floor({value.sql}, {scale})", f"ceil({value.sql}, {scale})"
     return cast(f"CASE WHEN {value.sql} < 0 THEN {above} ELSE {below} END", storage)
 
@@ -140,19 +168,72 @@ def _whole(function: str) -> Builder:
     return build
 
 
+def _scaled(builder: Builder, scale: Callable[[Sequence[str]], str] | None = None) -> Builder:
+    """A function of numerics that may keep how they are written; `scale`: of the result, by those of them."""
+
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        result = builder(call, [value_of(each) for each in arguments])
+        if scale is None or not any(map(is_written_number, arguments)):
+            return result
+        return written(result, scale([number_of(each).scale for each in arguments]))
+
+    return build
+
+
+def _scale(value: Rendered) -> Rendered:
+    if is_whole(value):
+        number = number_of(value)
+        return Rendered(f"CASE WHEN {number.value.sql} IS NOT NULL THEN {number.scale} END", Plain.INT32)
+    text = text_of(value)
+    finite = f"{text} NOT IN ('NaN', 'Infinity', '-Infinity')"
+    return Rendered(f"CASE WHEN {finite} THEN {scale_of_text(text)} END", Plain.INT32)
+
+
+def _greatest(scales: Sequence[str]) -> str:
+    return f"greatest({', '.join(scales)})"
+
+
+def _added(scales: Sequence[str]) -> str:
+    return f"({' + '.join(scales)})"
+
+
+def _same(scales: Sequence[str]) -> str:
+    return scales[0]
+
+
+def is_always_exact(call: Call, arguments: Sequence[Rendered]) -> bool:
+    """Whether a function of numerics has a result for all values of its arguments, as in PostgreSQL."""
+    if call.function in _OF_ANY_NUMBER:
+        return True
+    if call.function == DIVISION or any(map(is_written_number, arguments)):
+        return False
+    if call.function not in (*_ADDED, _MULTIPLIED):
+        return True
+    scales, integrals = list(map(scale_of, arguments)), list(map(_integral, arguments))
+    if call.function == _MULTIPLIED:
+        return sum(integrals) + sum(scales) <= MAX_DIGITS
+    return max(integrals) + 1 + max(scales) <= MAX_DIGITS
+
+
+_OF_ANY_NUMBER: Final = frozenset((SCALE, TRIM_SCALE, SHOWN, 1915))
+
+
 NUMERICS: Final[Mapping[int, Builder]] = {
-    1724: _sum("+"),
-    1725: _sum("-"),
-    1726: _product,
-    1727: _quotient,
-    **dict.fromkeys((1728, 1729), _remainder),
-    **dict.fromkeys((1973, 1980), _whole_quotient),
-    **dict.fromkeys((1704, 1705), _same_digits("abs")),
-    1771: _same_digits("-"),
-    1915: _same_digits("+"),
-    1706: _sign,
-    **dict.fromkeys((1707, 1708), _round),
-    **dict.fromkeys((1709, 1710), _truncate),
-    **dict.fromkeys((1711, 2167), _whole("ceil")),
-    1712: _whole("floor"),
+    1724: _scaled(_sum("+"), _greatest),
+    1725: _scaled(_sum("-"), _greatest),
+    1726: _scaled(_product, _added),
+    DIVISION: _scaled(_quotient),
+    **dict.fromkeys((1728, 1729), _scaled(_remainder, _greatest)),
+    **dict.fromkeys((1973, 1980), _scaled(_whole_quotient)),
+    **dict.fromkeys((1704, 1705), _scaled(_same_digits("abs"), _same)),
+    1771: _scaled(_same_digits("-"), _same),
+    1915: lambda _, arguments: arguments[0],
+    1706: _scaled(_sign),
+    **dict.fromkeys((1707, 1708), _scaled(_round)),
+    **dict.fromkeys((1709, 1710), _scaled(_truncate)),
+    **dict.fromkeys((1711, 2167), _scaled(_whole("ceil"))),
+    1712: _scaled(_whole("floor")),
+    SCALE: lambda _, arguments: _scale(arguments[0]),
+    TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
+    SHOWN: lambda _, arguments: shown(arguments[0], arguments[1].sql),
 }

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias, assert_never
 
-from catalog.errors import FeatureNotSupported
-from catalog.storage import MAX_DIGITS, Decimal, ListOf, Plain, Storage
+from catalog.errors import FeatureNotSupported, NotMaintainable
+from catalog.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
 from dialect.scalar import Call
+from dialect.unbindable import ELSEWHERE
 
 _NAMES: Final = {
     Plain.BOOLEAN: "BOOLEAN",
@@ -19,6 +20,7 @@ _NAMES: Final = {
     Plain.FLOAT32: "FLOAT",
     Plain.FLOAT64: "DOUBLE",
     Plain.TEXT: "STRING",
+    Plain.JSONB: "STRING",
     Plain.BYTES: "BINARY",
     Plain.DATE: "DATE",
     Plain.TIME: "BIGINT",
@@ -28,23 +30,40 @@ _NAMES: Final = {
 }
 INTERVAL_PARTS: Final = ("months", "days", "microseconds")
 _WIDER: Final = (Plain.INT16, Plain.INT32, Plain.INT64)
+_WIDENED: Final = ((Plain.FLOAT32, Plain.FLOAT64), (Plain.DATE, Plain.TIMESTAMP))
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Spark SQL of a value, closed in itself, and how the value is stored."""
+    """Spark SQL of a value, closed in itself, and how the value is stored.
+
+    Of a numeric that is stored as Written and computed here `number` is what its struct is made of.
+    """
 
     sql: str
     storage: Storage
+    number: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A numeric as a decimal, and the digits that it shows behind the point as Spark SQL of an INT.
+
+    `whole`: it is the value in every row; else computing it is an error where the value has no decimal.
+    """
+
+    value: Rendered
+    scale: str
+    whole: bool
 
 
 Builder: TypeAlias = Callable[[Call, Sequence[Rendered]], Rendered]
 """Writes a call of one function on arguments that are written already."""
 
 
-def unsupported(what: str, hint: str | None = None) -> FeatureNotSupported:
+def unsupported(what: str, hint: str = ELSEWHERE) -> FeatureNotSupported:
     """The error for what has no exact form in Spark."""
-    return FeatureNotSupported(f"cannot maintain a query with {what}", hint=hint)
+    return NotMaintainable(what, hint=hint)
 
 
 def spark_type(storage: Storage) -> str:
@@ -53,9 +72,13 @@ def spark_type(storage: Storage) -> str:
         case Plain():
             return _NAMES[storage]
         case Decimal(precision=precision, scale=scale):
-            return f"DECIMAL({precision}, {scale})"
+            return f"DECIMAL({max(1, precision)}, {scale})"
+        case Padded():
+            return "STRING"
         case ListOf(element=element):
             return f"ARRAY<{spark_type(element)}>"
+        case Written(value=value):
+            return f"STRUCT<value: {spark_type(value)}, text: STRING>"
         case _:
             assert_never(storage)
 
@@ -69,11 +92,6 @@ def text_literal(text: str) -> str:
 def cast(sql: str, storage: Storage) -> Rendered:
     """The value as this type, with an error where it does not fit."""
     return Rendered(f"CAST({sql} AS {spark_type(storage)})", storage)
-
-
-def converted(rendered: Rendered, storage: Storage) -> Rendered:
-    """The same value stored in another way."""
-    return rendered if rendered.storage == storage else cast(rendered.sql, storage)
 
 
 def failing(condition: str, sqlstate: str, message: str, otherwise: str) -> str:
@@ -94,27 +112,46 @@ def decimal(integral: int, scale: int) -> Decimal:
 
 
 def common_storage(storages: Sequence[Storage]) -> Storage:
-    """What holds values of all of them: where it lacks digits, storing is an error and no rounding."""
+    """What holds values of all of them as they are written: numbers of different scales keep theirs."""
     return reduce(_wider, storages)
+
+
+def comparison_storage(one: Storage, other: Storage) -> Storage:
+    """The same where it does not matter how values are written."""
+    if isinstance(one, Decimal) and isinstance(other, Decimal):
+        return _decimal_of_both(one, other)
+    return _wider(one, other)
 
 
 def _wider(one: Storage, other: Storage) -> Storage:
     match one, other:
-        case _ if one == other:
+        case _ if one == other or other == NO_DIGITS:
             return one
-        case Decimal(), Decimal():
-            integral = max(one.precision - one.scale, other.precision - other.scale)
-            return decimal(integral, max(one.scale, other.scale))
+        case _ if one == NO_DIGITS:
+            return other
+        case Padded(), Padded():
+            return Padded(None)
+        case Decimal(scale=scale), Decimal(scale=other_scale):
+            both = _decimal_of_both(one, other)
+            return both if scale == other_scale else Written(both)
+        case Written(), Written():
+            return Written(comparison_storage(one.value, other.value))
+        case Written(), _:
+            return Written(comparison_storage(one.value, other))
+        case _, Written():
+            return Written(comparison_storage(one, other.value))
         case Plain(), Plain() if one in _WIDER and other in _WIDER:
             return max(one, other, key=_WIDER.index)
-        case Plain.FLOAT32, Plain.FLOAT64:
+        case Plain(), Plain() if (one, other) in _WIDENED:
             return other
-        case Plain.FLOAT64, Plain.FLOAT32:
-            return one
-        case Plain.DATE, Plain.TIMESTAMP:
-            return other
-        case Plain.TIMESTAMP, Plain.DATE:
+        case Plain(), Plain() if (other, one) in _WIDENED:
             return one
         case ListOf(), ListOf():
             return ListOf(_wider(one.element, other.element))
     raise unsupported(f"values stored as {spark_type(one)} beside {spark_type(other)}")
+
+
+def _decimal_of_both(one: Decimal, other: Decimal) -> Decimal:
+    """Where it lacks digits, storing is an error and no rounding."""
+    integral = max(one.precision - one.scale, other.precision - other.scale)
+    return decimal(integral, max(one.scale, other.scale))

@@ -7,11 +7,10 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from catalog.storage import Plain
-from catalog.types import BPCHAR, C_COLLATIONS, NO_TYPMOD, TEXT, VARCHAR
-from dialect.scalar import Call, Constant, Scalar
+from catalog.types import C_COLLATIONS, TEXT, VARCHAR
+from dialect.scalar import Call, Constant
 from dialect.spark_rendered import Builder, Rendered, failing, text_literal, unsupported
 
-_TYPMOD_OF_LENGTH: Final = 4
 _MOST: Final = 2**31 - 1
 _LONGEST: Final = 10_000_000
 
@@ -23,19 +22,9 @@ def _template(template: str, storage: Plain = Plain.TEXT) -> Builder:
     return build
 
 
-def padded(scalar: Scalar, rendered: Rendered) -> Rendered:
-    """A text as functions see it that do not cut off the blanks of a bpchar."""
-    if scalar.type.oid != BPCHAR:
-        return rendered
-    if scalar.type.typmod == NO_TYPMOD:
-        raise unsupported("the trailing blanks of a character type without length", "Cast it to text.")
-    length = scalar.type.typmod - _TYPMOD_OF_LENGTH
-    return Rendered(f"rpad({rendered.sql}, {length}, ' ')", Plain.TEXT)
-
-
 def _like(*, negated: bool) -> Builder:
     def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
-        value = padded(call.arguments[0], arguments[0]).sql
+        value = arguments[0].sql
         match call.arguments[1]:
             case Constant(text=None):
                 return Rendered("CAST(NULL AS BOOLEAN)", Plain.BOOLEAN)
@@ -132,6 +121,9 @@ def _concatenated(call: Call, arguments: Sequence[Rendered]) -> Rendered:
     parts = ", ".join(f"coalesce({each.sql}, '')" for each in arguments)
     return Rendered(f"concat({parts})", Plain.TEXT)
 
+
+WITH_BLANKS: Final = frozenset((1631, 1632))
+"""The functions of bpchar for which the blanks at its end count."""
 
 TEXTS: Final[Mapping[int, Builder]] = {
     1258: _template("concat({}, {})"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dialect.settings import Setting
 
@@ -129,6 +129,10 @@ class ShowStandingQueries:
 @dataclass(frozen=True, slots=True)
 class ShowVersion:
     """`SHOW gavial.version`: one row, one column, the version that is running."""
+
+
+EXPLAIN_WITHOUT_EFFECT: Final = ("COSTS", "SHARING", "STATE")
+"""Options of EXPLAIN that have nothing to show yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from typing import Final
 
 from dialect.spans import parse_span
 
-_OR: Final = re.compile(r"\s+or\s+", re.IGNORECASE)
-_ROWS: Final = re.compile(r"every\s+(\d+)\s+rows?", re.IGNORECASE)
-_EVERY: Final = re.compile(r"every\s+(.+)", re.IGNORECASE)
-_AT: Final = re.compile(r"at\s+([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?", re.IGNORECASE)
-_ON_DEMAND: Final = re.compile(r"on\s+demand", re.IGNORECASE)
-_BARE_UNIT: Final = re.compile(r"[a-z]+", re.IGNORECASE)
+_OR: Final = re.compile(r"\s+or\s+", re.IGNORECASE | re.ASCII)
+_ROWS: Final = re.compile(r"every\s+(\d+)\s+rows?", re.IGNORECASE | re.ASCII)
+_EVERY: Final = re.compile(r"every\s+(.+)", re.IGNORECASE | re.ASCII)
+_AT: Final = re.compile(r"at\s+([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?", re.IGNORECASE | re.ASCII)
+_ON_DEMAND: Final = re.compile(r"on\s+demand", re.IGNORECASE | re.ASCII)
+_BARE_UNIT: Final = re.compile(r"[a-z]+", re.IGNORECASE | re.ASCII)
 
+_MOST_ROWS: Final = 2**63 - 1
 _CRON_RANGES: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 _CRON_NAMES: Final[tuple[dict[str, int], ...]] = (
     {},
@@ -28,7 +29,7 @@ _CRON_NAMES: Final[tuple[dict[str, int], ...]] = (
     {name: i for i, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])},
 )
 _LONGEST_MONTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_CRON_PART: Final = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d+))?")
+_CRON_PART: Final = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d+))?", re.ASCII)
 
 
 def parse_trigger(text: str) -> str:
@@ -43,7 +44,7 @@ def _one(text: str) -> str:
     if _ON_DEMAND.fullmatch(text):
         return "on demand"
     if found := _ROWS.fullmatch(text):
-        if int(found[1]) == 0:
+        if not 0 < int(found[1]) <= _MOST_ROWS:
             raise ValueError(text)
         return f"every {int(found[1])} rows"
     if found := _AT.fullmatch(text):

@@ -72,6 +72,7 @@ _LENGTH_HEADER: Final = 4
 _PRECISIONS: Final = frozenset((TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ))
 _FULL_PRECISION: Final = 0xFFFF
 _FIELDS: Final = {"MONTH": 1, "YEAR": 2, "DAY": 3, "HOUR": 10, "MINUTE": 11, "SECOND": 12}
+_CAST_HINT: Final = "Cast to text, to a number or to a date instead."
 _FIELD_ORDER: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
@@ -85,7 +86,7 @@ def _read(node: exp.Expr, signatures: Signatures) -> tuple[int, int]:
     if isinstance(node, exp.ObjectIdentifier) and node.name == "OID":
         return OID, NO_TYPMOD
     if not isinstance(node, exp.DataType):
-        raise refused(f"the type {node.sql(dialect='postgres')}")
+        raise refused(f"the type {node.sql(dialect='postgres').lower()}", _CAST_HINT)
     if isinstance(node.this, exp.Interval):
         return INTERVAL, _interval_typmod(node.this.args.get("unit"))
     if node.this is DType.ARRAY:
@@ -94,7 +95,7 @@ def _read(node: exp.Expr, signatures: Signatures) -> tuple[int, int]:
     if node.this is DType.USERDEFINED:
         return _named(node, signatures), NO_TYPMOD
     if node.this not in _OIDS:
-        raise refused(f"the type {node.sql(dialect='postgres')}")
+        raise refused(f"the type {node.sql(dialect='postgres').lower()}", _CAST_HINT)
     oid = _OIDS[node.this]
     return oid, _typmod(oid, tuple(_number(each) for each in node.expressions))
 
@@ -106,8 +107,10 @@ def _named(node: exp.DataType, signatures: Signatures) -> int:
     )
     qualified = ".".join(folded(part) for part in parts if isinstance(part, exp.Identifier))
     found = signatures.types_by_name.get(qualified)
+    if found is None and not qualified.startswith("pg_catalog."):
+        raise refused("values of a composite type", "Name its columns one by one.")
     if found is None or node.expressions:
-        raise refused(f"the type {node.sql(dialect='postgres')}")
+        raise refused(f"the type {node.sql(dialect='postgres').lower()}", _CAST_HINT)
     return found.oid
 
 
@@ -130,7 +133,7 @@ def _typmod(oid: int, numbers: tuple[int, ...]) -> int:
             return length + _LENGTH_HEADER
         case (precision,) if oid in _PRECISIONS:
             return precision
-    raise refused(f"the type modifier {numbers}")
+    raise refused(f"the type modifier ({', '.join(map(str, numbers))})", _CAST_HINT)
 
 
 def _interval_typmod(unit: exp.Expr | None) -> int:

@@ -1,0 +1,70 @@
+"""One of several values, each as it is written: CASE and what is like it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from catalog.storage import Decimal, Storage, Written
+from dialect.spark_equality import comparable
+from dialect.spark_rendered import Number, Rendered, common_storage, comparison_storage
+from dialect.spark_written import converted, is_whole, is_written_number, number_of, order_key
+
+
+def alike(values: Sequence[Rendered]) -> tuple[list[Rendered], Storage]:
+    """The values stored in one way, and which that is."""
+    storage = common_storage([each.storage for each in values])
+    return [converted(each, storage) for each in values], storage
+
+
+def chosen(conditions: Sequence[str], values: Sequence[Rendered]) -> Rendered:
+    """The value behind the first condition that is true, else the last one."""
+    results, storage = alike(values)
+    return _with_number(
+        Rendered(_case(conditions, [each.sql for each in results]), storage), conditions, values
+    )
+
+
+def first_known(values: Sequence[Rendered]) -> Rendered:
+    """The first value that is not NULL."""
+    results, storage = alike(values)
+    whole = Rendered(f"coalesce({', '.join(each.sql for each in results)})", storage)
+    return _with_number(whole, [f"{_known(each)} IS NOT NULL" for each in values[:-1]], values)
+
+
+def _known(value: Rendered) -> str:
+    """What is NULL where the value is, and no longer than needed."""
+    return number_of(value).value.sql if is_written_number(value) and is_whole(value) else value.sql
+
+
+def _with_number(whole: Rendered, conditions: Sequence[str], values: Sequence[Rendered]) -> Rendered:
+    if not is_written_number(whole):
+        return whole
+    numbers = [number_of(each) for each in values]
+    common = reduce(comparison_storage, (each.value.storage for each in numbers))
+    assert isinstance(common, Decimal)
+    amounts = [converted(each.value, common).sql for each in numbers]
+    value = Rendered(_case(conditions, amounts), common)
+    scale = _case(conditions, [each.scale for each in numbers])
+    return Rendered(whole.sql, whole.storage, Number(value, scale, all(each.whole for each in numbers)))
+
+
+def first_of_equals(function: str, values: Sequence[Rendered], step: int) -> Rendered:
+    """greatest or least of values that may be equal though written differently: of those the first."""
+    rows = []
+    for place, each in enumerate(values):
+        row = f"named_struct('key', {_key(each)}, 'place', {place * step}, 'kept', {each.sql})"
+        rows.append(f"CASE WHEN {_known(each)} IS NOT NULL THEN {row} END")
+    return Rendered(f"({function}({', '.join(rows)})).kept", values[0].storage)
+
+
+def _key(value: Rendered) -> str:
+    match value.storage:
+        case Written(value=Decimal() as decimal):
+            return order_key(value, decimal)
+    return comparable(value).sql
+
+
+def _case(conditions: Sequence[str], results: Sequence[str]) -> str:
+    whens = (f"WHEN {one} THEN {two}" for one, two in zip(conditions, results, strict=False))
+    return f"CASE {' '.join(whens)} ELSE {results[-1]} END"
