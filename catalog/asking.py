@@ -8,11 +8,14 @@ from catalog.errors import Error
 
 
 async def enter_run(
-    connection: AsyncConnection, kind: str, result: int, run: str, why_not: Error | None
+    connection: AsyncConnection, kind: str, result: int, run: str, process: int, why_not: Error | None
 ) -> None:
-    """Have the answer in a table verified, or brought up to date; or say in the run why it is not."""
+    """Have the result in a table verified, or brought up to date, for the client of a process of the server.
+
+    Or say in the run why it is not.
+    """
     async with connection.transaction():
-        await connection.execute("SELECT gavial.ask(%s, %s, %s)", (kind, result, run))
+        await connection.execute("SELECT gavial.ask(%s, %s, %s, %s)", (kind, result, run, process))
         if why_not is not None:
             await connection.execute(
                 "UPDATE gavial.runs SET state = 'failed', sqlstate = %s, message = %s WHERE id = %s",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Bound: TypeAlias = bool | int | float | str
@@ -26,7 +26,9 @@ class Bounds:
 class Batch:
     """A sealed file of a buffer: changes with from_offset < commit_lsn <= to_offset.
 
-    `file` is relative to the warehouse. A column without `bounds` may hold anything.
+    `file` is relative to the warehouse. A column without `bounds` may hold anything. `unstorable` tells of
+    the columns with NULL in place of values that cannot be stored: the sum of the weights of those rows, and
+    why one of the values cannot be.
     """
 
     buffer: str
@@ -38,3 +40,4 @@ class Batch:
     to_offset: int
     schema_version: int
     bounds: Mapping[str, Bounds]
+    unstorable: Mapping[str, tuple[int, str]] = field(default_factory=dict)

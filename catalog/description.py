@@ -16,18 +16,21 @@ Description: TypeAlias = Mapping[str, Any]
 
 def table_from(described: Description) -> Table:
     """A table, or a view as something to read from."""
+    generated: dict[str, str | None] = described.get("generated", {})
     return Table(
         TableName(described["schema"], described["name"]),
         tuple(
             Column(name, SqlType(oid, typmod, collation), nullable, attribute)
             for name, oid, typmod, collation, nullable, attribute in described["columns"]
         ),
-        tuple(map(tuple, described["keys"])),
+        tuple(tuple(key) for key in described["keys"] if generated.keys().isdisjoint(key)),
         tuple(
             ForeignKey(tuple(columns), TableName(schema, parent), tuple(parent_columns))
             for columns, schema, parent, parent_columns in described["foreign_keys"]
+            if generated.keys().isdisjoint(columns)
         ),
         described["oid"],
+        tuple(generated.items()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class Error(Exception):
@@ -27,6 +27,14 @@ class Error(Exception):
         self.detail = detail
         self.hint = hint
         self.position = position
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process as it is, whatever its class is made from."""
+        return _same, (type(self), self.message), self.__dict__
+
+
+def _same(kind: type[Error], message: str) -> Error:
+    return kind.__new__(kind, message)
 
 
 class ProtocolViolation(Error, sqlstate="08P01"):
@@ -67,6 +75,10 @@ class AdminShutdown(Error, sqlstate="57P01"):
 
 class CannotConnectNow(Error, sqlstate="57P03"):
     """The upstream server does not answer (yet)."""
+
+
+class DiskFull(Error, sqlstate="53100"):
+    """There is no room for what has to be written."""
 
 
 class ConfigurationError(Error, sqlstate="F0000"):
@@ -136,15 +148,23 @@ class DamagedBatch(Error, sqlstate="XX001"):
     """A file that the manifest names is missing, or not what was written."""
 
 
+class ConcurrentChange(Error, sqlstate="40001"):
+    """Somebody drops or alters a standing query, or what it is made of, while the coordinator works on it."""
+
+
 class Fenced(Error, sqlstate="55006"):
     """Another coordinator has taken this database over."""
 
 
-class ValueNotStorable(Error, sqlstate="0A000"):
+class ValueNotStorable(Error, sqlstate="54000"):
     """PostgreSQL holds a value that a batch cannot hold; the message names the column."""
 
     def __init__(self, column: str, reason: str) -> None:
-        super().__init__(f'a value of column "{column}" cannot be stored', detail=reason)
+        super().__init__(
+            f'a value of column "{column}" cannot be stored',
+            detail=reason,
+            hint="Change the value, or leave the column out of the query.",
+        )
 
 
 class AnswerDiffers(Error, sqlstate="55000"):
@@ -161,6 +181,10 @@ class OutOfMemory(Error, sqlstate="53200"):
 
 class EngineLost(OutOfMemory):
     """The process of Spark ended while it worked: of itself for lack of memory, or killed."""
+
+
+class InsufficientPrivilege(Error, sqlstate="42501"):
+    """Gavial's own login lacks a right on the server."""
 
 
 class ObjectNotInState(Error, sqlstate="55000"):

@@ -32,6 +32,22 @@ _TRIGGER: Final = """
 """
 
 
+# What the last result took that was not computed from scratch, and the rows that wait: of a first result all.
+_EXPECTED: Final = """
+    SELECT q.id,
+        (SELECT t.measured_final_work * t.batch_work FROM gavial.triggers t
+         WHERE t.query_id = q.id AND t.batch_work > 0 ORDER BY t.fired DESC LIMIT 1),
+        (SELECT coalesce(sum(b.rows), 0)::int8
+         FROM gavial.reads r JOIN gavial.batches b ON b.buffer = 'table-' || r.relation::oid
+         WHERE r.query_id = q.id AND (q.status = 'initialising' OR q.position IS NULL
+                                      OR b.from_offset >= (q.position - '0/0')::int8))
+    FROM gavial.queries q WHERE q.id = ANY (%s)
+"""
+_USUAL_SECONDS: Final = 0.5
+_ROWS_PER_SECOND: Final = 100_000
+"""Roughly, on any machine: only the order of queries depends on it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """What a subplan took in a firing, and what the cost model sees of it."""
@@ -70,6 +86,15 @@ class Outcome:
     met: bool | None
 
 
+def expected_seconds(connection: Connection, queries: Iterable[UUID]) -> Mapping[UUID, float]:
+    """How many seconds of work the next results of queries are expected to take."""
+    found = connection.execute(_EXPECTED, (list(queries),))
+    return {
+        query: (_USUAL_SECONDS if took is None else took) + rows / _ROWS_PER_SECOND
+        for query, took, rows in found
+    }
+
+
 def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
     """A firing begins; its number."""
     row = connection.execute(
@@ -81,9 +106,16 @@ def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -
     return int(row[0])
 
 
-def note_progress(connection: Connection, number: int, words: str) -> None:
-    """How far a firing has come."""
+def note_progress(connection: Connection, number: int, words: str | None) -> None:
+    """How far a firing has come; None when it has failed."""
     connection.execute("UPDATE gavial.executions SET progress = %s WHERE id = %s", (words, number))
+
+
+def forget_progress(connection: Connection) -> None:
+    """No firing that was begun is under way."""
+    connection.execute(
+        "UPDATE gavial.executions SET progress = NULL WHERE finished IS NULL AND progress IS NOT NULL"
+    )
 
 
 def end_execution(connection: Connection, number: int, execution: Execution) -> None:

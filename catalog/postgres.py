@@ -102,6 +102,7 @@ async def allow_login(connection: AsyncConnection, role: str) -> None:
         "WHERE p.pronamespace = 'gavial'::regnamespace AND p.prokind = 'f' AND p.proname <> 'verifier'"
     )
     functions = ", ".join(row[0] for row in await found.fetchall())
+    await connection.execute("UPDATE gavial.capture SET login = %s", (role,))
     for command in (
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA gavial TO {role}",
         "GRANT EXECUTE ON FUNCTION {functions} TO {role}",

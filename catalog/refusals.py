@@ -132,6 +132,12 @@ REFUSALS: Final = (
         "changes of the children are logged under their own names",
     ),
     Refusal(
+        "virtual_column",
+        "cannot maintain a query on %s, which has a virtual generated column",
+        "Make the column STORED.",
+        "PostgreSQL refuses updates of a table with one whose changes tell whole rows",
+    ),
+    Refusal(
         "row_security",
         "cannot maintain a query on %s, whose row-level security applies to the owner of the query",
         "Let a role that bypasses it own the query.",

@@ -12,22 +12,27 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.sql import SQL
 
+from catalog.awaited import AWAITED
 from catalog.batch import Batch, Bounds
+from catalog.errors import ConcurrentChange
 
 _QUERIES: Final = """
     SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings,
            q.status, q.status_sqlstate, q.status_detail, (q.position - '0/0')::int8,
-           (SELECT max(t.fired) FROM gavial.triggers t WHERE t.query_id = q.id),
+           coalesce((SELECT max(t.fired) FROM gavial.triggers t WHERE t.query_id = q.id), q.position_time),
            NOT EXISTS (SELECT FROM gavial.reads r LEFT JOIN gavial.sources s USING (relation)
                        WHERE r.query_id = q.id AND s.state IS DISTINCT FROM 'captured'),
-           c.relpersistence = 'u', n.nspname::text, c.relname::text
+           c.relpersistence = 'u', n.nspname::text, c.relname::text, pg_get_userbyid(c.relowner)::text, q.due,
+           (SELECT min(format('table %s cannot be captured: %s', s.relation, s.detail))
+            FROM gavial.reads r JOIN gavial.sources s USING (relation)
+            WHERE r.query_id = q.id AND s.state = 'stopped')
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
     ORDER BY q.id
 """
 _RUNS: Final = """
-    SELECT id, query_id, kind, (target - '0/0')::int8 FROM gavial.runs
-    WHERE state IN ('waiting', 'running') ORDER BY asked, id
+    SELECT id, query_id, kind, (target - '0/0')::int8, coalesce(asked_in::text, id::text) FROM gavial.runs
+    WHERE state IN ('waiting', 'running') AND {awaited} ORDER BY asked, id
 """
 
 
@@ -35,8 +40,10 @@ _RUNS: Final = """
 class Running:
     """A standing query: what it is called, what it is made of and how it stands.
 
+    `due`: when its trigger fires next, or fired, as far as that is written down.
     `position`: of its answer, if it has one. `captured`: everything that it reads is in the warehouse.
-    `unlogged`: a crash of the server empties its answer.
+    `unlogged`: a crash of the server empties its answer. `stopped`: why a table that it reads is not captured
+    for the time being, if one is not.
     """
 
     id: UUID
@@ -54,6 +61,9 @@ class Running:
     unlogged: bool
     schema: str
     name: str
+    owner: str
+    due: datetime | None = None
+    stopped: str | None = None
 
     @property
     def answered(self) -> bool:
@@ -66,12 +76,16 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A REFRESH or VERIFY that a client waits for: the answer has to include everything up to `target`."""
+    """A REFRESH or VERIFY that a client waits for: the answer has to include everything up to `target`.
+
+    Runs that were asked for at once, by one REFRESH of several queries, have the same `statement`.
+    """
 
     id: UUID
     query: UUID
     kind: str
     target: int
+    statement: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +116,8 @@ def running_queries(connection: Connection) -> tuple[Running, ...]:
 
 
 def waiting_runs(connection: Connection) -> tuple[Run, ...]:
-    """What clients wait for, in the order in which they asked."""
-    return tuple(Run(*row) for row in connection.execute(_RUNS))
+    """What clients wait for, in the order in which they asked; none of a client that is gone."""
+    return tuple(Run(*row) for row in connection.execute(_RUNS.format(awaited=AWAITED)))
 
 
 def offsets(connection: Connection, query: UUID) -> tuple[Offset, ...]:
@@ -155,8 +169,20 @@ _AS_IT_WAS: Final = """
     SELECT id FROM gavial.queries
     WHERE id = %(id)s AND view::oid = %(view)s::oid AND query_text = %(text)s AND status = %(status)s
         AND status_sqlstate IS NOT DISTINCT FROM %(sqlstate)s
-    FOR UPDATE SKIP LOCKED
+    FOR NO KEY UPDATE SKIP LOCKED
 """
+
+
+def lock_query(connection: Connection, query: UUID) -> None:
+    """Lock the row of a query before rows that refer to it: who drops the query locks them in that order.
+
+    It waits for nobody. The lock leaves the key alone, so that REFRESH can be asked for meanwhile.
+    """
+    locked = connection.execute(
+        "SELECT FROM gavial.queries WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED", (query,)
+    )
+    if locked.rowcount == 0:
+        raise ConcurrentChange("the standing query is being dropped or altered")
 
 
 def hold_query(connection: Connection, query: Running) -> bool:
@@ -172,6 +198,17 @@ def hold_query(connection: Connection, query: Running) -> bool:
         _as_it_was(query),
     )
     return held.rowcount > 0
+
+
+def require_copied_before(connection: Connection, query: UUID, position: int) -> None:
+    """Raise ConcurrentChange if a table of a query was copied anew behind the position: it is empty there."""
+    copied = connection.execute(
+        "SELECT FROM gavial.reads r JOIN gavial.sources s USING (relation) "
+        "WHERE r.query_id = %s AND s.captured_from > '0/0'::pg_lsn + %s::numeric",
+        (query, position),
+    )
+    if copied.rowcount:
+        raise ConcurrentChange("a table that the standing query reads was copied anew")
 
 
 def tables_of(connection: Connection, query: UUID) -> str:
@@ -194,27 +231,45 @@ def save_differences(connection: Connection, run: UUID, found: Iterable[tuple[st
         )
 
 
-def fail_query(connection: Connection, query: Running, status: str, failure: Failure) -> None:
-    """Say that a query failed, unless somebody has changed it meanwhile."""
-    connection.execute(
+def fail_query(connection: Connection, query: Running, status: str, failure: Failure) -> bool:
+    """Say that a query failed; False if somebody has changed it meanwhile, or is about to."""
+    failed = connection.execute(
         f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
         "UPDATE gavial.queries q SET status = %(now)s, status_sqlstate = %(why)s, status_detail = %(words)s "
         "FROM held WHERE q.id = held.id",
         {**_as_it_was(query), "now": status, "why": failure.sqlstate, "words": str(failure)},
     )
+    return failed.rowcount > 0
 
 
 def batches_of(connection: Connection, buffers: Collection[str]) -> tuple[Batch, ...]:
     """What the manifest names of these buffers, in the order of their positions."""
     found = connection.execute(
-        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds "
+        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, "
+        "unstorable "
         "FROM gavial.batches WHERE buffer = ANY (%s) ORDER BY buffer, to_offset, from_offset, file",
         (list(buffers),),
     )
     return tuple(
-        Batch(*row[:-1], {name: Bounds(*pair) for name, pair in row[-1].items()})  # type: ignore[call-arg]
-        for row in found
+        Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
+        for *values, bounds, unstorable in found
     )
+
+
+def unstorable_columns(
+    connection: Connection, buffers: Collection[str], position: int
+) -> dict[tuple[str, str], str]:
+    """The columns of these buffers that hold values at a position which cannot be stored, and why one cannot.
+
+    What a batch that reaches over the position has before it is not known, and counts.
+    """
+    found = connection.execute(
+        "SELECT b.buffer, u.key, max(u.value ->> 1) FROM gavial.batches b, jsonb_each(b.unstorable) u "
+        "WHERE b.buffer = ANY (%s) AND b.unstorable <> '{}' AND b.from_offset < %s GROUP BY 1, 2 "
+        "HAVING sum((u.value ->> 0)::int8) <> 0 OR bool_or(b.to_offset > %s)",
+        (list(buffers), position, position),
+    )
+    return {(buffer, column): why for buffer, column, why in found}
 
 
 def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:
@@ -237,13 +292,46 @@ def is_wanted(connection: Connection, query: Running) -> bool:
     return found.rowcount > 0
 
 
+def note_due(connection: Connection, moments: Mapping[UUID, datetime | None]) -> None:
+    """Write down when triggers fire next, or fired; nobody is waited for."""
+    connection.execute(
+        "WITH free AS (SELECT q.id FROM gavial.queries q WHERE q.id = ANY (%(queries)s) "
+        "FOR NO KEY UPDATE SKIP LOCKED) "
+        "UPDATE gavial.queries q SET due = m.due FROM free "
+        "JOIN unnest(%(queries)s::uuid[], %(moments)s::timestamptz[]) AS m (id, due) USING (id) "
+        "WHERE q.id = free.id",
+        {"queries": list(moments), "moments": list(moments.values())},
+    )
+
+
 def set_position(connection: Connection, query: UUID, position: int) -> None:
     """An answer is published: exact at this position."""
     connection.execute(
         "UPDATE gavial.queries SET position = '0/0'::pg_lsn + %s::numeric, "
         "position_time = (SELECT position_time FROM gavial.capture), "
-        "status = 'active', status_sqlstate = NULL, status_detail = NULL WHERE id = %s",
+        "status = 'active', status_sqlstate = NULL, status_detail = NULL, due = NULL WHERE id = %s",
         (position, query),
+    )
+
+
+def tell_refreshes(connection: Connection, queries: Collection[UUID], words: str | None) -> None:
+    """Tell the clients whose REFRESH waits for these queries what is being done; nobody is waited for."""
+    connection.execute(
+        "WITH free AS (SELECT r.id FROM gavial.runs r WHERE r.query_id = ANY (%(queries)s) "
+        "AND r.kind = 'refresh' AND r.state IN ('waiting', 'running') "
+        "AND r.progress IS DISTINCT FROM %(words)s::text FOR NO KEY UPDATE SKIP LOCKED) "
+        "UPDATE gavial.runs r SET progress = %(words)s FROM free WHERE r.id = free.id",
+        {"queries": list(queries), "words": words},
+    )
+
+
+def finish_refreshes(connection: Connection, query: UUID, position: int) -> None:
+    """Tell all clients whose REFRESH asked for no more than what a published result has."""
+    connection.execute(
+        "UPDATE gavial.runs SET state = 'done', position = '0/0'::pg_lsn + %(position)s::numeric, "
+        "progress = NULL WHERE query_id = %(query)s AND kind = 'refresh' "
+        "AND state IN ('waiting', 'running') AND target <= '0/0'::pg_lsn + %(position)s::numeric",
+        {"query": query, "position": position},
     )
 
 
@@ -282,9 +370,15 @@ def forget_node_batches(connection: Connection) -> list[str]:
 
 
 def forget_history(connection: Connection) -> None:
-    """What is told of the past is told for a month; of statements that waited, for a day."""
+    """What is told of the past is told for a month; of statements that waited, for a day.
+
+    The latest trigger of a query stays: the next one is reckoned from it, however long ago it was.
+    """
     connection.execute("DELETE FROM gavial.executions WHERE started < now() - interval '30 days'")
-    connection.execute("DELETE FROM gavial.triggers WHERE fired < now() - interval '30 days'")
+    connection.execute(
+        "DELETE FROM gavial.triggers t WHERE t.fired < now() - interval '30 days' AND EXISTS "
+        "(SELECT FROM gavial.triggers later WHERE later.query_id = t.query_id AND later.fired > t.fired)"
+    )
     connection.execute("DELETE FROM gavial.runs WHERE asked < now() - interval '1 day'")
 
 

@@ -41,7 +41,9 @@ class Table:
     """A table with its columns in their order; dropped ones are not among them.
 
     `keys` are the columns of the primary key and of unique indexes that are immediate, valid, without
-    condition or expression; a key whose columns may be NULL allows several rows of NULLs.
+    condition or expression; a key whose columns may be NULL allows several rows of NULLs. `generated` are
+    the columns that no change tells, each with the expression over the others that computes it, if all
+    partitions have the same one; no key is made of them.
     """
 
     name: TableName
@@ -49,6 +51,7 @@ class Table:
     keys: tuple[tuple[str, ...], ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     oid: int = 0
+    generated: tuple[tuple[str, str | None], ...] = ()
 
 
 Tables: TypeAlias = Mapping[TableName, Table]

@@ -1,5 +1,6 @@
-"""How a value of each PostgreSQL type lies in a batch: nothing of it is lost, equal values are equal
-bytes."""
+"""How a value of each PostgreSQL type lies in a batch: nothing of it is lost.
+
+Equal values may be written differently: `dialect/spark_equality.py` says which are equal."""
 
 from __future__ import annotations
 
@@ -38,6 +39,13 @@ from catalog.types import (
     SqlType,
 )
 
+LAYOUT = 3
+"""Counts the ways in which values have been stored: a batch of another one is not read.
+
+Whoever raises it adds a migration that has the captured tables copied anew.
+"""
+
+_HEADER = 4  # what a length is more by in a modifier
 MAX_DIGITS = 38
 FREE_SCALE = 18
 
@@ -52,6 +60,7 @@ class Plain(Enum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
     TEXT = "text"
+    JSONB = "jsonb"  # its text, in which equal numbers may have other zeros at their ends
     BYTES = "bytes"
     DATE = "date"  # this and timestamps: of the years 1 to 9999, and never infinite
     TIME = "time"  # microseconds of the day, int64
@@ -69,13 +78,33 @@ class Decimal:
 
 
 @dataclass(frozen=True, slots=True)
+class Padded:
+    """A bpchar. Of character(n) the text without its padding, which `length` tells; else with all blanks."""
+
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ListOf:
     """A one-dimensional array."""
 
     element: Storage
 
 
-Storage: TypeAlias = Plain | Decimal | ListOf
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value that is equal to others which are written differently, or that `value` may have no form for.
+
+    It is a struct of two fields, NULL as a whole. `value` is what is computed and compared with; it is NULL
+    where the storage has no form for it (of numeric: NaN, infinities, too many digits). `text` is the value
+    as PostgreSQL writes it; only a numeric has it always, elsewhere it may be NULL where the text of `value`
+    is the same.
+    """
+
+    value: Storage
+
+
+Storage: TypeAlias = Plain | Decimal | Padded | ListOf | Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +121,13 @@ class StoredColumn:
     kept: bool = True
 
 
-# A numeric without a modifier may have any scale: so many digits behind the point are kept, more are an
-# error.
-FREE_NUMERIC = Decimal(MAX_DIGITS, FREE_SCALE)
+# A numeric without a modifier may have any scale, which its text shows; so may one of too many digits.
+FREE_NUMERIC = Written(Decimal(MAX_DIGITS, FREE_SCALE))
 
-# bpchar lies without its padding (which its equality ignores too); uuid, json, timetz as their text.
+NO_DIGITS = Decimal(0, 0)
+"""A numeric that is NULL in every row: beside any other it makes no difference."""
+
+# uuid, json and timetz lie as their text.
 _PLAIN = {
     BOOL: Plain.BOOLEAN,
     INT2: Plain.INT16,
@@ -107,11 +138,10 @@ _PLAIN = {
     FLOAT8: Plain.FLOAT64,
     TEXT: Plain.TEXT,
     VARCHAR: Plain.TEXT,
-    BPCHAR: Plain.TEXT,
     NAME: Plain.TEXT,
     CHAR: Plain.TEXT,
     JSON: Plain.TEXT,
-    JSONB: Plain.TEXT,
+    JSONB: Plain.JSONB,
     UUID: Plain.TEXT,
     BYTEA: Plain.BYTES,
     DATE: Plain.DATE,
@@ -141,6 +171,8 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     """
     if type.oid == NUMERIC:
         return _numeric(type.typmod)
+    if type.oid == BPCHAR:
+        return Padded(None if type.typmod == NO_TYPMOD else type.typmod - _HEADER)
     if type.oid in _PLAIN:
         return _PLAIN[type.oid]
     if signature is not None and signature.kind == "e":
@@ -148,18 +180,18 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     if signature is not None and signature.element and signature.category == "A":
         return ListOf(storage_of(SqlType(signature.element, type.typmod)))
     named = f"type {signature.name}" if signature else "a composite type"
-    raise FeatureNotSupported(f"cannot maintain a query with values of {named}")
+    raise FeatureNotSupported(
+        f"cannot maintain a query with values of {named}", hint="Cast them to text, to a number or to a date."
+    )
 
 
-def _numeric(typmod: int) -> Decimal:
+def _numeric(typmod: int) -> Storage:
     if typmod == NO_TYPMOD:
         return FREE_NUMERIC
-    packed = typmod - 4
+    packed = typmod - _HEADER
     precision, scale = (packed >> 16) & 0xFFFF, packed & 0x7FF
     scale = (scale ^ 1024) - 1024  # eleven bits with a sign
     if scale < 0:
         precision, scale = precision - scale, 0
     precision = max(precision, scale)
-    if precision > MAX_DIGITS:
-        raise FeatureNotSupported(f"numeric of {precision} digits cannot be stored: at most {MAX_DIGITS}")
-    return Decimal(precision, scale)
+    return Decimal(precision, scale) if precision <= MAX_DIGITS else FREE_NUMERIC

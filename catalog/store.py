@@ -65,7 +65,9 @@ def take_over(connection: Connection) -> int:
     with connection.transaction():
         connection.execute(_END_PREDECESSORS, (_CHANGE,))
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CHANGE,))
-        moved = connection.execute("UPDATE gavial.capture SET epoch = epoch + 1 RETURNING epoch").fetchone()
+        moved = connection.execute(
+            "UPDATE gavial.capture SET epoch = epoch + 1, login = current_user RETURNING epoch"
+        ).fetchone()
         assert moved is not None
         return int(moved[0])
 
@@ -139,14 +141,15 @@ def forget_batches(connection: Connection, files: Collection[str]) -> int:
 def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, ...]:
     """The batches of a buffer, or of all of them, in the order of their positions."""
     found = connection.execute(
-        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds "
+        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, "
+        "unstorable "
         "FROM gavial.batches WHERE buffer = %(buffer)s OR %(buffer)s::text IS NULL "
         "ORDER BY buffer, to_offset, from_offset, file",
         {"buffer": buffer},
     )
     return tuple(
-        Batch(*row[:-1], {name: Bounds(*pair) for name, pair in row[-1].items()})  # type: ignore[call-arg]
-        for row in found
+        Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
+        for *values, bounds, unstorable in found
     )
 
 
@@ -154,8 +157,9 @@ def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, 
 class SourceState:
     """What becomes of a table, and the position of its last TRUNCATE.
 
-    `told`: changes tell their whole old rows. `old_rows` names the file of its rows by key, if there is
-    one, and `key` the attnums of that; while old rows are told it may still be filled.
+    `leaves` are the tables under whose names its changes come. `told`: changes tell their whole old rows.
+    `old_rows` names the file of its rows by key, if there is one, and `key` the attnums of that; while old
+    rows are told it may still be filled.
     """
 
     state: str
@@ -163,6 +167,7 @@ class SourceState:
     told: bool = True
     old_rows: str | None = None
     key: tuple[int, ...] = ()
+    leaves: frozenset[int] = frozenset()
 
 
 def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
@@ -173,20 +178,61 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
             raise Fenced(_FENCED)
         found = connection.execute(
             "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint, old_row_by = 'full', "
-            "old_rows, coalesce(old_row_key, '{}')::int[] FROM gavial.sources"
+            "old_rows, coalesce(old_row_key, '{}')::int[], coalesce(leaves, '{}')::oid[]::int8[] "
+            "FROM gavial.sources"
         )
         return {
-            oid: SourceState(state, emptied, told, old_rows, tuple(key))
-            for oid, state, emptied, told, old_rows, key in found
+            oid: SourceState(state, emptied, told, old_rows, tuple(key), frozenset((oid, *leaves)))
+            for oid, state, emptied, told, old_rows, key, leaves in found
         }
 
 
 def note_capture(connection: Connection, epoch: int, state: str, detail: str | None) -> None:
     """Tell users how capture fares."""
     connection.execute(
-        "UPDATE gavial.capture SET state = %(state)s, detail = %(detail)s "
-        "WHERE epoch = %(epoch)s AND (state, detail) IS DISTINCT FROM (%(state)s, %(detail)s)",
+        "UPDATE gavial.capture SET state = %(state)s, detail = %(detail)s, attempted = NULL, "
+        "next_attempt = NULL WHERE epoch = %(epoch)s "
+        "AND (state, detail, attempted) IS DISTINCT FROM (%(state)s, %(detail)s, NULL)",
         {"epoch": epoch, "state": state, "detail": detail},
+    )
+
+
+def note_unstorable(connection: Connection) -> None:
+    """Tell users which values of captured tables cannot be stored, where that has changed."""
+    connection.execute(
+        "UPDATE gavial.sources s SET unstorable = gavial.unstorable_values(s.relation) "
+        "WHERE s.unstorable IS DISTINCT FROM gavial.unstorable_values(s.relation)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt that failed: how long ago it began, and how soon there will be another; in seconds."""
+
+    began: float
+    next: float
+
+
+def note_failure(
+    connection: Connection, state: str, detail: str, attempt: Attempt, epoch: int | None = None
+) -> None:
+    """Tell users, and statements that wait, why nothing is captured, and until when nothing is done about it.
+
+    Who has no epoch writes where nobody is at work.
+    """
+    connection.execute(
+        "UPDATE gavial.capture SET state = %(state)s, detail = %(detail)s, "
+        "attempted = clock_timestamp() - make_interval(secs => %(began)s), "
+        "next_attempt = clock_timestamp() + make_interval(secs => %(next)s) "
+        "WHERE CASE WHEN %(epoch)s::bigint IS NULL THEN NOT EXISTS (SELECT FROM gavial.coordinator()) "
+        "ELSE epoch = %(epoch)s END",
+        {
+            "epoch": epoch,
+            "state": state,
+            "detail": detail,
+            "began": attempt.began,
+            "next": attempt.next,
+        },
     )
 
 

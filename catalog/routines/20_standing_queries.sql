@@ -20,14 +20,19 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
            q.query_text,
            q.settings,
            q.options,
-           CASE WHEN gavial.is_elsewhere() THEN 'suspended' ELSE q.status END AS status,
-           CASE WHEN gavial.is_elsewhere() THEN '55000' ELSE q.status_sqlstate END AS status_sqlstate,
+           CASE WHEN gavial.is_elsewhere() THEN 'suspended' WHEN q.status = 'suspended' THEN q.status
+                WHEN stopped.detail IS NOT NULL THEN 'error' ELSE q.status END AS status,
+           CASE WHEN gavial.is_elsewhere() THEN '55000' WHEN q.status = 'suspended' THEN q.status_sqlstate
+                WHEN stopped.detail IS NOT NULL THEN '55000' ELSE q.status_sqlstate END AS status_sqlstate,
            CASE WHEN gavial.is_elsewhere()
                 THEN 'this database is a copy or was restored; RESUME builds the answer anew'
-                WHEN pg_has_role(c.relowner, 'USAGE') THEN q.status_detail END AS status_detail,
+                WHEN pg_has_role(c.relowner, 'USAGE') THEN CASE WHEN q.status = 'suspended' THEN q.status_detail
+                    ELSE coalesce(stopped.detail, q.status_detail) END END AS status_detail,
            q.position,
            q.position_time,
-           NULL::interval AS lag_own,
+           CASE WHEN q.position IS NOT NULL THEN greatest(clock_timestamp() - least(q.due,
+               (SELECT min(r.asked) FROM gavial.runs r
+                WHERE r.query_id = q.id AND r.kind = 'refresh' AND r.state IN ('waiting', 'running'))), interval '0') END AS lag_own,
            NULL::interval AS lag_inherited,
            coalesce((q.options ->> 'FINAL_WORK')::float8, 1) AS goal,
            q.predicted_final_work,
@@ -37,7 +42,10 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
            q.goal_reachable
     FROM gavial.queries q
     JOIN pg_class c ON c.oid = q.result
-    JOIN pg_namespace n ON n.oid = c.relnamespace;
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN LATERAL (
+        SELECT min(format('table %s cannot be captured: %s', s.relation, s.detail)) AS detail
+        FROM gavial.reads r JOIN gavial.sources s USING (relation) WHERE r.query_id = q.id AND s.state = 'stopped') stopped ON true;
 COMMENT ON VIEW gavial.standing_queries IS 'every standing query of this database';
 COMMENT ON COLUMN gavial.standing_queries.id IS 'identity of the query, for ever';
 COMMENT ON COLUMN gavial.standing_queries.schema_name IS 'schema of the query and of its answer';
@@ -53,8 +61,8 @@ COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspende
 COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner';
 COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the answer is exact; null before the first answer';
 COMMENT ON COLUMN gavial.standing_queries.position_time IS 'commit time at that position';
-COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'how far the answer is behind what it was owed';
-COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'how far capture is behind the server';
+COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'since when a newer result is due, by its trigger or for a REFRESH that waits; 0 if none is, null before the first';
+COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'always null: standing queries do not read standing queries, so no lag is inherited';
 COMMENT ON COLUMN gavial.standing_queries.goal IS 'highest final work wished for';
 COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batch_work that the plan leaves for the trigger';
 COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, measured at the last trigger';

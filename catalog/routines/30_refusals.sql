@@ -43,6 +43,9 @@ AS $body$
         WHEN c.relpersistence = 'u' THEN 'unlogged_table'
         WHEN EXISTS (SELECT FROM gavial.queries q WHERE q.result = c.oid) THEN 'standing_query'
         WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) THEN 'inheritance'
+        WHEN c.relkind IN ('r', 'p')
+            AND EXISTS (SELECT FROM pg_attribute g WHERE g.attrelid = c.oid AND g.attgenerated = 'v' AND NOT g.attisdropped)
+            THEN 'virtual_column'
         WHEN c.relrowsecurity AND NOT (a.rolsuper OR a.rolbypassrls)
             AND (c.relforcerowsecurity OR NOT pg_has_role(a.oid, c.relowner, 'USAGE')) THEN 'row_security'
     END

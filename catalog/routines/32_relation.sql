@@ -3,6 +3,12 @@
 CREATE OR REPLACE FUNCTION gavial.relation(relation oid) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET timezone = 'UTC'
+    SET datestyle = 'ISO, YMD'
+    SET intervalstyle = 'postgres'
+    SET extra_float_digits = 1
+    SET quote_all_identifiers = off
+    SET standard_conforming_strings = on
 AS $body$
     SELECT pg_catalog.jsonb_build_object(
         'oid', c.oid::pg_catalog.int8,
@@ -12,6 +18,20 @@ AS $body$
             SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(a.attname, a.atttypid::pg_catalog.int8,
                 a.atttypmod, a.attcollation::pg_catalog.int8, NOT a.attnotnull, a.attnum) ORDER BY a.attnum), '[]')
             FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+        -- Columns that the stream of changes does not tell, each with the expression that computes it; null where
+        -- partitions compute it by other expressions. (From PostgreSQL 18 on the stream tells stored ones.)
+        'generated', (
+            SELECT coalesce(pg_catalog.jsonb_object_agg(a.attname, e.expression), '{}')
+            FROM pg_catalog.pg_attribute a CROSS JOIN LATERAL (
+                SELECT CASE WHEN count(DISTINCT x.text) = 1 THEN min(x.text) END AS expression
+                FROM (
+                    SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) AS text
+                    FROM pg_catalog.pg_attribute p JOIN pg_catalog.pg_attrdef d ON d.adrelid = p.attrelid AND d.adnum = p.attnum
+                    WHERE p.attname = a.attname AND (p.attrelid = c.oid OR a.attgenerated = 's' AND p.attrelid IN (
+                        SELECT t.relid FROM pg_catalog.pg_partition_tree(c.oid) t WHERE t.isleaf))) x) e
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p')
+              AND a.attgenerated <> ''
+              AND NOT (a.attgenerated = 's' AND pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 180000)),
         'keys', (
             SELECT coalesce(pg_catalog.jsonb_agg(k.names ORDER BY k.is_primary DESC, k.names), '[]')
             FROM (

@@ -17,6 +17,45 @@ $body$;
 REVOKE ALL ON FUNCTION gavial.has_other_files(jsonb) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.has_other_files(jsonb) IS 'whether one of these tables was truncated, or written anew';
 
+CREATE OR REPLACE FUNCTION gavial.columns_read(view oid, relation oid) RETURNS smallint[]
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT ARRAY(
+        SELECT DISTINCT d.refobjsubid::smallint
+        FROM gavial.layers($1) l JOIN pg_rewrite r ON r.ev_class = l.layer
+        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+            AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $2 AND d.refobjsubid > 0)
+$body$;
+REVOKE ALL ON FUNCTION gavial.columns_read(oid, oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.columns_read(oid, oid) IS 'attnums of the columns of a table that a view names, also in views below it';
+
+CREATE OR REPLACE FUNCTION gavial.copy_outdated(view oid) RETURNS void
+    LANGUAGE sql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    UPDATE gavial.sources s SET state = 'joining', detail = 'a column is read whose older values are not captured; it is copied anew'
+    WHERE s.state = 'captured' AND s.relation IN (SELECT i.relation FROM gavial.inputs($1) i)
+      AND s.outdated && gavial.columns_read($1, s.relation)
+$body$;
+REVOKE ALL ON FUNCTION gavial.copy_outdated(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.copy_outdated(oid) IS 'has tables copied anew of which a view reads more than is captured';
+
+CREATE OR REPLACE FUNCTION gavial.unstorable_values(relation oid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT string_agg(format('column "%s": %s', a.attname, v.why), ' ' ORDER BY a.attnum)
+    FROM (
+        SELECT u.key AS name, max(u.value ->> 1) AS why
+        FROM gavial.batches b CROSS JOIN jsonb_each(b.unstorable) u
+        WHERE b.buffer = 'table-' || $1 AND b.unstorable <> '{}'
+        GROUP BY u.key HAVING sum((u.value ->> 0)::bigint) <> 0) v
+    JOIN pg_attribute a ON a.attrelid = $1 AND v.name = 'a' || a.attnum
+$body$;
+REVOKE ALL ON FUNCTION gavial.unstorable_values(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.unstorable_values(oid) IS 'the columns of a table with values that cannot be stored, and why one cannot; null: there are none';
+
 CREATE OR REPLACE FUNCTION gavial.hold_sources(query uuid) RETURNS boolean
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp

@@ -29,7 +29,7 @@ BEGIN
         WHEN 'suspend' THEN PERFORM gavial.suspend(NEW.result);
         WHEN 'resume' THEN PERFORM gavial.resume(NEW.result);
         WHEN 'old_row' THEN PERFORM gavial.choose_old_row(NEW.result, NEW.arguments ->> 'how');
-        WHEN 'refresh' THEN PERFORM gavial.ask(NEW.kind, NEW.result, (NEW.arguments ->> 'run')::uuid);
+        WHEN 'refresh' THEN PERFORM gavial.ask(NEW.kind, NEW.result, (NEW.arguments ->> 'run')::uuid, pg_backend_pid());
     END CASE;
     RETURN NULL;
 END
@@ -61,7 +61,7 @@ BEGIN
     END IF;
     -- The lock makes this session notice which tables were made or dropped while it waited; the row, whether its
     -- snapshot is older than that.
-    LOCK TABLE gavial.turn IN EXCLUSIVE MODE;
+    PERFORM gavial.take_lock('gavial.turn'::regclass, 'EXCLUSIVE', 300, 10);
     UPDATE gavial.turn SET number = number + 1;
 END
 $body$;
@@ -96,6 +96,56 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.check_readable(oid) IS 'refuses a view with a table that may not be read';
 
+CREATE OR REPLACE FUNCTION gavial.ungranted(relation oid, login name) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT string_agg(DISTINCT g.command, '; ')
+    FROM pg_roles r, gavial.leaves($1) l (oid) JOIN pg_class c USING (oid) JOIN pg_namespace n ON n.oid = c.relnamespace
+    CROSS JOIN LATERAL (VALUES
+        (format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, r.rolname), NOT has_schema_privilege(r.oid, n.oid, 'USAGE')),
+        (format('GRANT SELECT ON %I.%I TO %I', n.nspname, c.relname, r.rolname), EXISTS (
+            SELECT FROM gavial.told_columns(c.oid) a WHERE NOT has_column_privilege(r.oid, c.oid, a.attnum, 'SELECT'))),
+        (format('ALTER ROLE %I BYPASSRLS', r.rolname), c.relrowsecurity AND NOT (r.rolsuper OR r.rolbypassrls)
+            AND (c.relforcerowsecurity OR NOT pg_has_role(r.oid, c.relowner, 'USAGE')))
+    ) g (command, is_missing)
+    WHERE r.rolname = $2 AND g.is_missing
+$body$;
+COMMENT ON FUNCTION gavial.ungranted(oid, name) IS 'the commands that let a role copy a table; null: it may';
+
+CREATE OR REPLACE FUNCTION gavial.check_login(view oid, result oid) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    capturer name := (SELECT c.login FROM gavial.capture c JOIN pg_roles r ON r.rolname = c.login);
+    hidden record;
+BEGIN
+    SELECT r.rolname AS owner, r.rolsuper INTO hidden FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+    WHERE c.oid = result AND capturer IS NOT NULL AND NOT pg_has_role(capturer, c.relowner, 'USAGE')
+      AND NOT (has_table_privilege(capturer, c.oid, 'SELECT') AND has_table_privilege(capturer, c.oid, 'INSERT')
+               AND has_table_privilege(capturer, c.oid, 'DELETE'));
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('role "%s" may not write the results of standing queries of role "%s"', capturer, hidden.owner),
+            -- Whoever is a member of a superuser may do everything.
+            HINT = CASE WHEN hidden.rolsuper THEN format('Run: GRANT pg_read_all_data, pg_write_all_data TO %I', capturer)
+                        ELSE format('Run: GRANT %I TO %I', hidden.owner, capturer) END;
+    END IF;
+    SELECT c.relname, u.commands INTO hidden
+    FROM (SELECT DISTINCT i.relation FROM gavial.inputs(view) i) i
+    CROSS JOIN LATERAL gavial.ungranted(i.relation, capturer) u (commands) JOIN pg_class c ON c.oid = i.relation
+    WHERE u.commands IS NOT NULL ORDER BY c.relname LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('permission denied for table %s', hidden.relname),
+            DETAIL = format('Gavial copies it as the role "%s".', capturer),
+            HINT = format('Run: %s', hidden.commands);
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.check_login(oid, oid) IS 'refuses what the role that captures may not read or write';
+
 CREATE OR REPLACE FUNCTION gavial.register(view oid, result oid, arguments jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -106,9 +156,10 @@ BEGIN
     IF (SELECT count(*) FROM pg_class c WHERE c.relpersistence = 'p' AND (c.oid, c.relkind) IN ((view, 'v'), (result, 'r'))) <> 2 THEN
         RAISE wrong_object_type USING MESSAGE = 'a standing query is a view and a table that are not temporary';
     END IF;
-    PERFORM gavial.check_query(view, NULL), gavial.check_readable(view);
+    PERFORM gavial.check_query(view, NULL), gavial.check_readable(view), gavial.check_login(view, result);
     -- While no query is known to read them, what this changes on its tables is looked at by nobody.
     PERFORM gavial.enrol(i.relation) FROM (SELECT DISTINCT relation FROM gavial.inputs(register.view) ORDER BY relation) i;
+    PERFORM gavial.copy_outdated(register.view);
     INSERT INTO gavial.queries AS q (view, result, query_text, settings, options, status)
     VALUES (register.view, register.result, arguments ->> 'query_text', arguments -> 'settings', arguments -> 'options', 'initialising')
     ON CONFLICT ON CONSTRAINT queries_result_key DO UPDATE
@@ -163,8 +214,12 @@ CREATE OR REPLACE FUNCTION gavial.resume(result oid) RETURNS void
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    PERFORM gavial.check_query(q.view, NULL), gavial.check_readable(q.view), gavial.check_answer(q.view, q.result)
+    PERFORM gavial.check_query(q.view, NULL), gavial.check_readable(q.view), gavial.check_login(q.view, q.result),
+        gavial.check_answer(q.view, q.result)
     FROM gavial.queries q WHERE q.result = resume.result;
+    PERFORM gavial.enrol(r.relation)
+    FROM gavial.queries q JOIN gavial.reads r ON r.query_id = q.id WHERE q.result = resume.result ORDER BY r.relation;
+    PERFORM gavial.copy_outdated(q.view) FROM gavial.queries q WHERE q.result = resume.result;
     -- In a copy of the database all are suspended until each is resumed.
     UPDATE gavial.queries q SET (status, status_sqlstate, status_detail) =
         (SELECT s.status, s.status_sqlstate, s.status_detail FROM gavial.standing_queries s WHERE s.id = q.id)

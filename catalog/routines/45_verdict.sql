@@ -68,6 +68,7 @@ AS $body$
         'places', coalesce(request -> 'places', '{}'),
         'options', coalesce(request -> 'options', '{}'),
         'explain', request -> 'explain',
+        'kept', coalesce((request ->> 'kept')::boolean, false),
         'figures', CASE WHEN gavial.is_scheduled(request -> 'options', request #> '{explain,options}')
                         THEN gavial.figures($1) END)
 $body$;

@@ -14,8 +14,9 @@ CREATE OR REPLACE FUNCTION gavial.view_name(schema text, name text) RETURNS text
     LANGUAGE sql IMMUTABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT CASE WHEN octet_length(schema || '.' || name) <= 63 THEN schema || '.' || name
-           ELSE left(name, 7) || '.' || md5(schema || '.' || name) END
+    -- PostgreSQL names it where a table or column that the query reads cannot be dropped or changed.
+    SELECT CASE WHEN octet_length(schema || '.' || name) <= 48 THEN 'standing query ' || schema || '.' || name
+           ELSE 'standing query ' || left(name, 3) || '.' || md5(schema || '.' || name) END
 $body$;
 COMMENT ON FUNCTION gavial.view_name(text, text) IS 'the name of the hidden view of a standing query';
 
@@ -31,14 +32,15 @@ BEGIN
         RETURN found;
     END IF;
     IF target IS NOT NULL THEN
-        PERFORM gavial.refuse('42809', format('%s is not a standing query', request ->> 'as_written'), NULL, NULL,
+        PERFORM gavial.refuse('42809', format('%s is not a standing query', request ->> 'as_written'), NULL,
+            'SHOW STANDING QUERIES lists the standing queries of this database.',
             (request ->> 'place')::int);
     ELSIF coalesce((request ->> 'if_exists')::boolean, false) THEN
         RAISE NOTICE USING ERRCODE = '00000',
             MESSAGE = format('standing query %s does not exist, skipping', request ->> 'as_written');
     ELSE
         PERFORM gavial.refuse('42704', format('standing query %s does not exist', request ->> 'as_written'), NULL,
-            NULL, (request ->> 'place')::int);
+            'SHOW STANDING QUERIES lists the standing queries of this database.', (request ->> 'place')::int);
     END IF;
     RETURN NULL;
 END
@@ -57,6 +59,21 @@ BEGIN
 END
 $body$;
 COMMENT ON FUNCTION gavial.may_change(regclass) IS 'refuses a current role that does not own a standing query';
+
+CREATE OR REPLACE FUNCTION gavial.tell_without_effect(options jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF coalesce(jsonb_array_length(options), 0) > 0 THEN
+        RAISE NOTICE USING MESSAGE = (
+            SELECT CASE count(*) WHEN 1 THEN format('option %s has no effect yet', min(o))
+                                 ELSE format('options %s have no effect yet', string_agg(o, ', ' ORDER BY place)) END
+            FROM jsonb_array_elements_text(options) WITH ORDINALITY AS o (o, place));
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.tell_without_effect(jsonb) IS 'a notice of options that this version accepts and makes no use of';
 
 CREATE OR REPLACE FUNCTION gavial.create_step(step int, request jsonb, target regclass, schema text, path text)
     RETURNS text
@@ -89,13 +106,14 @@ BEGIN
             -- PostgreSQL checks here what the caller may read.
             RETURN format('EXPLAIN SELECT * FROM %s', view);
         WHEN 4 THEN
-            PERFORM gavial.await_verdict(view::regclass, request);
+            PERFORM gavial.await_verdict(view::regclass, request || '{"kept": true}');
             IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = result::regclass AND t.tgname = 'gavial_guard') THEN
                 RETURN '';
             END IF;
             RETURN format('CREATE TRIGGER gavial_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
                 'FOR EACH STATEMENT EXECUTE FUNCTION gavial.guard()', result);
         WHEN 5 THEN
+            PERFORM gavial.tell_without_effect(request -> 'without_effect');
             RETURN gavial.request('register', result::regclass, view::regclass, jsonb_build_object(
                 'query_text', request -> 'query', 'settings', gavial.settings_now(path), 'options', request -> 'options'));
         ELSE
@@ -119,7 +137,9 @@ BEGIN
                 MESSAGE = format('relation "%s" already exists, skipping', request ->> 'name');
             RETURN NULL;
         ELSIF NOT (request ->> 'replace')::boolean THEN
-            PERFORM gavial.refuse('42P07', format('relation "%s" already exists', request ->> 'name'));
+            PERFORM gavial.refuse('42P07', format('relation "%s" already exists', request ->> 'name'), NULL,
+                CASE WHEN EXISTS (SELECT FROM gavial.queries q WHERE q.result = existing)
+                     THEN 'CREATE OR REPLACE STANDING QUERY replaces a standing query.' END, (request ->> 'place')::int);
         END IF;
         PERFORM gavial.known(existing, request);
         PERFORM gavial.may_change(existing);
@@ -161,8 +181,11 @@ BEGIN
     PERFORM gavial.may_change(target);
     SELECT n.nspname, c.relname INTO schema, name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target;
+    IF step = 1 THEN
+        PERFORM gavial.tell_without_effect(change -> 'without_effect');
+    END IF;
     IF change ->> 'kind' = 'resume' AND step = 2 THEN
-        PERFORM gavial.await_verdict(view, NULL);
+        PERFORM gavial.await_verdict(view, '{"kept": true}');
     END IF;
     RETURN CASE change ->> 'kind'
         WHEN 'rename' THEN CASE step

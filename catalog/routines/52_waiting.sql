@@ -66,13 +66,13 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.refresh_command(regclass, jsonb, uuid) IS 'the command that asks for a new answer';
 
-CREATE OR REPLACE FUNCTION gavial.ask(kind text, result oid, run uuid) RETURNS void
+CREATE OR REPLACE FUNCTION gavial.ask(kind text, result oid, run uuid, process int) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    INSERT INTO gavial.runs (id, query_id, kind, target)
-    SELECT run, q.id, ask.kind, pg_current_wal_insert_lsn() FROM gavial.queries q WHERE q.result = ask.result;
+    INSERT INTO gavial.runs (id, query_id, kind, target, process)
+    SELECT run, q.id, ask.kind, pg_current_wal_insert_lsn(), ask.process FROM gavial.queries q WHERE q.result = ask.result;
     -- Something to capture that lies behind the target, and on disk as soon as it is committed.
     PERFORM pg_logical_emit_message(true, 'gavial', '');
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -81,183 +81,121 @@ BEGIN
     NOTIFY gavial;
 END
 $body$;
-COMMENT ON FUNCTION gavial.ask(text, oid, uuid) IS 'enters what a client waits for: an answer, or its verification, with all that was committed before';
-REVOKE ALL ON FUNCTION gavial.ask(text, oid, uuid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.ask(text, oid, uuid, int) IS
+    'enters what the client of a process waits for: a result, or its verification, with all that was committed before';
+REVOKE ALL ON FUNCTION gavial.ask(text, oid, uuid, int) FROM PUBLIC;
 
-CREATE OR REPLACE FUNCTION gavial.is_coordinated() RETURNS boolean
-    LANGUAGE sql VOLATILE
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-    -- The lock that whoever answers the queries of a database holds; to try and take it could get in its way.
-    SELECT EXISTS (
-        SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-        WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted
-          AND (l.classid, l.objid, l.objsubid) = (26465::oid, 1986617709::oid, 1))
-$body$;
-COMMENT ON FUNCTION gavial.is_coordinated() IS 'whether somebody is at work on this database''s queries';
-
-CREATE OR REPLACE FUNCTION gavial.progress_of_firing(query uuid) RETURNS text
-    LANGUAGE sql STABLE
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-    SELECT e.progress FROM gavial.executions e
-    WHERE e.id = (SELECT max(id) FROM gavial.executions) AND progress_of_firing.query = ANY (e.query_ids) AND e.finished IS NULL
-$body$;
-COMMENT ON FUNCTION gavial.progress_of_firing(uuid) IS 'how far the firing has come that a query is worked by, if it lasts';
-
-CREATE OR REPLACE VIEW gavial.awaited WITH (security_barrier) AS
-    SELECT r.id, r.asked, r.state, coalesce(r.progress, gavial.progress_of_firing(r.query_id)) AS progress, r.sqlstate, r.message, r.detail, r.hint
-    FROM gavial.runs r JOIN gavial.queries q ON q.id = r.query_id JOIN pg_class c ON c.oid = q.result
-    WHERE pg_has_role(c.relowner, 'USAGE');
-COMMENT ON VIEW gavial.awaited IS 'runs of REFRESH and VERIFY, for those who may act as the owner of the query';
-COMMENT ON COLUMN gavial.awaited.id IS 'identity of the run';
-COMMENT ON COLUMN gavial.awaited.asked IS 'when the statement began';
-COMMENT ON COLUMN gavial.awaited.state IS 'waiting, running, done or failed';
-COMMENT ON COLUMN gavial.awaited.progress IS 'what is being done';
-COMMENT ON COLUMN gavial.awaited.sqlstate IS 'why it failed';
-COMMENT ON COLUMN gavial.awaited.message IS 'the same in words';
-COMMENT ON COLUMN gavial.awaited.detail IS 'more of it';
-COMMENT ON COLUMN gavial.awaited.hint IS 'what can be done';
-GRANT SELECT ON gavial.awaited TO PUBLIC;
-
-CREATE OR REPLACE FUNCTION gavial.reads_of(query uuid) RETURNS SETOF regclass
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-    SELECT r.relation FROM gavial.reads r WHERE r.query_id = query
-$body$;
-COMMENT ON FUNCTION gavial.reads_of(uuid) IS 'the tables that a standing query reads';
-
-CREATE OR REPLACE FUNCTION gavial.news_of_runs(runs uuid[]) RETURNS text
+CREATE OR REPLACE FUNCTION gavial.news_of_runs(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
+    runs CONSTANT uuid[] := ARRAY(SELECT jsonb_array_elements_text(waiting -> 'runs')::uuid);
     run gavial.awaited;
 BEGIN
     IF (SELECT count(*) FROM gavial.awaited r WHERE r.id = ANY (runs)) <> cardinality(runs) THEN
         -- Its runs go with a query.
-        PERFORM gavial.refuse('42704', 'the standing query was dropped');
+        RETURN waiting || jsonb_build_object('end', gavial.told('the standing query was dropped', NULL, NULL, '42704'));
     END IF;
     SELECT * INTO run FROM gavial.awaited r
     WHERE r.id = ANY (runs) AND r.state <> 'done' ORDER BY r.state <> 'failed', r.asked, r.id LIMIT 1;
     IF run.state = 'failed' THEN
-        PERFORM gavial.refuse(run.sqlstate, run.message, run.detail, run.hint);
+        RETURN waiting || jsonb_build_object('end', gavial.told(run.message, run.detail, run.hint, run.sqlstate));
     END IF;
-    RETURN CASE WHEN run.id IS NOT NULL THEN coalesce(run.progress, '') END;
+    RETURN CASE WHEN run.id IS NOT NULL THEN waiting || jsonb_build_object('run', run.id, 'of', run.query_id) END;
 END
 $body$;
-COMMENT ON FUNCTION gavial.news_of_runs(uuid[]) IS 'how far what a client waits for has come; null when it is done, an error when it failed';
+COMMENT ON FUNCTION gavial.news_of_runs(jsonb) IS 'which run a client waits for; null when all are done, with an end when one failed';
 
-CREATE OR REPLACE FUNCTION gavial.progress_of(query uuid) RETURNS text
-    LANGUAGE sql STABLE
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-    SELECT coalesce(
-        (SELECT CASE s.state
-            WHEN 'copying' THEN format('copying %s', s.relation) || CASE WHEN c.reltuples > 0 THEN format(': about %s rows', c.reltuples::bigint) ELSE '' END
-            ELSE concat_ws(': ', format('%s waits to be copied', s.relation), s.detail) END
-         FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) JOIN pg_class c ON c.oid = s.relation
-         WHERE s.state <> 'captured' ORDER BY s.state, s.relation::text LIMIT 1),
-        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query),
-        gavial.progress_of_firing(query), 'computing the answer')
-$body$;
-COMMENT ON FUNCTION gavial.progress_of(uuid) IS 'what is being done for the first answer of a query';
-
-CREATE OR REPLACE FUNCTION gavial.news_of_answer(query uuid) RETURNS text
+CREATE OR REPLACE FUNCTION gavial.news_of_result(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    now gavial.standing_queries;
-    stopped gavial.sources;
+    standing gavial.standing_queries;
 BEGIN
-    SELECT * INTO now FROM gavial.standing_queries q WHERE q.id = query;
-    SELECT s.* INTO stopped FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation)
-    WHERE s.state = 'stopped' ORDER BY s.relation LIMIT 1;
-    IF now.id IS NULL THEN
-        PERFORM gavial.warn_of_answer('42704', 'The standing query was dropped.');
-    ELSIF now.status = 'initialising' AND stopped.relation IS NOT NULL THEN
-        PERFORM gavial.warn_of_answer('55000', format('%s: %s', stopped.relation, stopped.detail));
-    ELSIF now.status = 'initialising' THEN
-        RETURN gavial.progress_of(query);
-    ELSIF now.status <> 'active' THEN
-        PERFORM gavial.warn_of_answer(coalesce(now.status_sqlstate, '55000'), coalesce(now.status_detail, 'It is ' || now.status || '.'));
-    END IF;
-    RETURN NULL;
+    SELECT * INTO standing FROM gavial.standing_queries q WHERE q.id = (waiting ->> 'query')::uuid;
+    RETURN CASE
+        WHEN standing.id IS NULL THEN waiting || jsonb_build_object('end', gavial.told('the standing query was dropped', NULL, NULL, '42704'))
+        WHEN standing.status = 'initialising' THEN waiting || jsonb_build_object('of', standing.id)
+        WHEN standing.status <> 'active' THEN waiting || jsonb_build_object('end', gavial.told(
+            coalesce(standing.status_detail, 'it is ' || standing.status), NULL, NULL, coalesce(standing.status_sqlstate, '55000')))
+    END;
 END
 $body$;
-COMMENT ON FUNCTION gavial.news_of_answer(uuid) IS 'how far the first answer of a query has come; null when it is there, or with a warning when it will not come';
-
-CREATE OR REPLACE FUNCTION gavial.warn_of_answer(sqlstate text, detail text) RETURNS void
-    LANGUAGE plpgsql VOLATILE
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    RAISE WARNING USING ERRCODE = sqlstate, MESSAGE = 'the standing query is kept, and not answered yet', DETAIL = detail;
-END
-$body$;
-COMMENT ON FUNCTION gavial.warn_of_answer(text, text) IS 'says why a standing query has no answer yet';
+COMMENT ON FUNCTION gavial.news_of_result(jsonb) IS 'the query whose first result a client waits for; null when it is there, with an end when it failed';
 
 CREATE OR REPLACE FUNCTION gavial.looked(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    time float8 := extract(epoch FROM clock_timestamp());
-    -- A proxy that has no coordinator beside it waits for none to start.
-    patience float8 := coalesce(nullif(current_setting('gavial.patience', true), ''), '20')::float8;
-    news text;
+    seconds CONSTANT float8 := extract(epoch FROM clock_timestamp());
+    state jsonb;
 BEGIN
-    IF waiting ? 'query' THEN
-        news := gavial.news_of_answer((waiting ->> 'query')::uuid);
-    ELSE
-        news := gavial.news_of_runs(ARRAY(SELECT jsonb_array_elements_text(waiting -> 'runs')::uuid));
+    -- Of what is over within a second nobody wants to hear; who makes a query wants to.
+    waiting := jsonb_build_object('since', seconds, 'present', seconds, 'looked', seconds, 'blocked', 0, 'pause', 0.005,
+        'next', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 0.25 END,
+        'tells', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 1 END) || waiting;
+    waiting := CASE WHEN waiting ? 'query' THEN gavial.news_of_result(waiting) ELSE gavial.news_of_runs(waiting) END;
+    IF waiting IS NULL OR waiting ? 'end' THEN
+        RETURN waiting;
     END IF;
-    IF news IS NULL THEN
-        RETURN NULL;
-    END IF;
-    IF time > coalesce((waiting ->> 'looked')::float8 + 1, 0) THEN
-        IF gavial.is_coordinated() THEN
-            waiting := waiting || jsonb_build_object('seen', time);
-        ELSIF time >= coalesce((waiting ->> 'seen')::float8, time) + patience THEN
-            RETURN gavial.nobody_works(waiting);
-        END IF;
+    IF seconds >= (waiting ->> 'next')::float8 THEN
+        -- What is seen of sessions is otherwise what was seen first in a transaction.
+        PERFORM pg_stat_clear_snapshot();
         IF coalesce(current_setting('gavial.nonce', true), '') <> '' THEN
             -- PostgreSQL notices that a client is gone by writing to it.
             PERFORM gavial.tell_proxy('waiting');
         END IF;
-        waiting := jsonb_build_object('seen', time) || waiting || jsonb_build_object('looked', time);
+        state := gavial.state_of_wait((waiting ->> 'of')::uuid, (waiting ->> 'run')::uuid, waiting);
+        IF state ? 'sqlstate' THEN
+            RETURN waiting || jsonb_build_object('end', state);
+        ELSIF seconds >= (waiting ->> 'tells')::float8 AND state IS DISTINCT FROM waiting -> 'told' THEN
+            waiting := waiting || jsonb_build_object('told', state);
+            RAISE NOTICE USING MESSAGE = state ->> 'message', DETAIL = coalesce(state ->> 'detail', ''), HINT = coalesce(state ->> 'hint', '');
+        END IF;
+        waiting := waiting || jsonb_build_object('looked', seconds, 'next', seconds + 0.25)
+            || CASE WHEN state ? 'blocked' THEN jsonb_build_object('blocked', (waiting ->> 'blocked')::float8 + seconds - (waiting ->> 'looked')::float8) ELSE '{}' END
+            || CASE WHEN EXISTS (SELECT FROM gavial.coordinator()) THEN jsonb_build_object('present', seconds) ELSE '{}' END;
     END IF;
-    IF news <> coalesce(waiting ->> 'told', '') THEN
-        RAISE NOTICE USING MESSAGE = news;
-    END IF;
-    RETURN waiting || jsonb_build_object('told', news, 'pause', least(coalesce((waiting ->> 'pause')::float8, 0.005) * 1.2, 0.05));
+    RETURN waiting || jsonb_build_object('pause', least((waiting ->> 'pause')::float8 * 1.2, 0.05));
 END
 $body$;
-COMMENT ON FUNCTION gavial.looked(jsonb) IS 'what is left to wait for, after telling the client how far it has come; null when nothing is';
+COMMENT ON FUNCTION gavial.looked(jsonb) IS
+    'what is left to wait for, after telling the client how far it has come; null when nothing is, with an end when it ends otherwise';
 
-CREATE OR REPLACE FUNCTION gavial.nobody_works(waiting jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION gavial.end_wait(waiting jsonb) RETURNS void
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
+DECLARE
+    state CONSTANT jsonb := waiting -> 'end';
+    name text;
 BEGIN
-    IF waiting ? 'query' THEN
-        PERFORM gavial.warn_of_answer('57P03', 'No coordinator is at work on this database.');
-        RETURN NULL;
+    IF NOT waiting ? 'query' THEN
+        PERFORM gavial.refuse(state ->> 'sqlstate', state ->> 'message', state ->> 'detail', state ->> 'hint');
+        RETURN;
     END IF;
-    PERFORM gavial.refuse('57P03', 'no coordinator is at work on this database', NULL,
-        'Start "gavial serve" without --proxy-only for this server, and try again.');
-    RETURN NULL;
+    SELECT concat_ws('.', quote_ident(s.schema_name), quote_ident(s.name)) INTO name
+    FROM gavial.standing_queries s WHERE s.id = (waiting ->> 'query')::uuid;
+    IF name IS NULL THEN
+        RAISE WARNING USING ERRCODE = state ->> 'sqlstate', MESSAGE = state ->> 'message';
+    ELSE
+        RAISE WARNING USING ERRCODE = state ->> 'sqlstate',
+            MESSAGE = format('standing query %s is kept, and its result is not computed yet', name),
+            DETAIL = concat_ws(' ', gavial.sentence(state ->> 'message'), state ->> 'detail'),
+            HINT = concat_ws(' ', state ->> 'hint', format('To remove the query: DROP STANDING QUERY %s.', name));
+    END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.nobody_works(jsonb) IS 'ends the waiting for a coordinator that is not there';
+COMMENT ON FUNCTION gavial.end_wait(jsonb) IS 'how a statement ends that waited in vain: a query that was made stays';
 
 CREATE OR REPLACE FUNCTION gavial.rest(waiting jsonb) RETURNS void
     LANGUAGE sql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT pg_sleep((waiting ->> 'pause')::float8)
+    SELECT pg_sleep((waiting ->> 'pause')::float8) WHERE NOT waiting ? 'end'
 $body$;
 COMMENT ON FUNCTION gavial.rest(jsonb) IS 'sleeps between two looks';
 
@@ -268,20 +206,6 @@ AS $body$
     DELETE FROM gavial.runs WHERE id IN (SELECT jsonb_array_elements_text(waiting -> 'runs')::uuid)
 $body$;
 COMMENT ON FUNCTION gavial.give_up(jsonb) IS 'takes back what a client no longer waits for';
-
-CREATE OR REPLACE FUNCTION gavial.end_cancelled(waiting jsonb, words text) RETURNS void
-    LANGUAGE plpgsql VOLATILE
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    IF waiting ? 'query' THEN
-        PERFORM gavial.warn_of_answer('57014', words);
-    ELSE
-        PERFORM gavial.refuse('57014', words);
-    END IF;
-END
-$body$;
-COMMENT ON FUNCTION gavial.end_cancelled(jsonb, text) IS 'the end of a statement that was cancelled while it waited: a query that was made stays';
 
 CREATE OR REPLACE PROCEDURE gavial.wait(waiting jsonb)
     LANGUAGE plpgsql
@@ -296,14 +220,15 @@ BEGIN
             PERFORM gavial.rest(left_over);
         EXCEPTION WHEN query_canceled THEN
             GET STACKED DIAGNOSTICS words = MESSAGE_TEXT;
+            left_over := pg_catalog.jsonb_set(waiting, '{end}', gavial.told(words, NULL, NULL, '57014'));
         END;
-        EXIT WHEN left_over IS NULL OR words IS NOT NULL;
+        EXIT WHEN left_over IS NULL OR pg_catalog.jsonb_exists(left_over, 'end');
         COMMIT;
     END LOOP;
-    IF words IS NOT NULL THEN
+    IF left_over IS NOT NULL THEN
         PERFORM gavial.give_up(waiting);
         COMMIT;
-        PERFORM gavial.end_cancelled(waiting, words);
+        PERFORM gavial.end_wait(left_over);
     END IF;
 END
 $body$;
@@ -347,7 +272,7 @@ CREATE OR REPLACE FUNCTION gavial.say_answer_follows(waiting jsonb) RETURNS void
 AS $body$
 BEGIN
     IF EXISTS (SELECT FROM gavial.standing_queries s WHERE s.id = (waiting ->> 'query')::uuid AND s.status = 'initialising') THEN
-        RAISE NOTICE USING MESSAGE = 'the answer of the standing query follows after COMMIT';
+        RAISE NOTICE USING MESSAGE = 'the result of the standing query follows after COMMIT', HINT = 'Until then its table is empty.';
     END IF;
 END
 $body$;

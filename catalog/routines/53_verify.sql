@@ -29,7 +29,7 @@ BEGIN
         PERFORM gavial.refuse('0A000', format('%s needs the isolation level READ COMMITTED', statement), NULL,
             'SET default_transaction_isolation TO ''read committed''.');
     END IF;
-    PERFORM gavial.tell_proxy(format('%s %s %s', kind, target::oid, run));
+    PERFORM gavial.tell_proxy(format('%s %s %s %s', kind, target::oid, run, pg_backend_pid()));
     WHILE NOT EXISTS (SELECT FROM gavial.verifications v WHERE v.run_id = run) LOOP
         IF clock_timestamp() > asked + patience THEN
             PERFORM gavial.refuse('57P03', format('%s could not begin', statement), 'The proxy gave no answer in time.', 'Try again.');
@@ -52,6 +52,9 @@ BEGIN
     LOOP
         waiting := gavial.looked(waiting);
         EXIT WHEN waiting IS NULL;
+        IF waiting ? 'end' THEN
+            PERFORM gavial.end_wait(waiting);
+        END IF;
         PERFORM gavial.rest(waiting);
     END LOOP;
     RETURN run;

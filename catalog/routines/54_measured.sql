@@ -47,7 +47,8 @@ BEGIN
     RETURN NEXT '  Measured:';
     RETURN NEXT format('    Final work: %s of the batch''s %s s, predicted %s%s', gavial.figure(measured ->> 'final_work'),
         gavial.figure(measured ->> 'batch_work'), gavial.figure(measured ->> 'predicted_final_work'),
-        coalesce(format(' (goal %s: %s)', measured ->> 'goal', CASE WHEN (measured ->> 'met')::boolean THEN 'met' ELSE 'missed' END), ''));
+        coalesce(format(' (goal %s: %s)', measured ->> 'goal', CASE (measured ->> 'met')::boolean
+            WHEN true THEN 'met' WHEN false THEN 'missed' ELSE 'nothing came' END), ''));
     RETURN NEXT format('    Total work: %s s in %s firings; %s s from the trigger to the answer at %s', gavial.figure(measured ->> 'total_work'),
         measured ->> 'firings', gavial.figure(measured ->> 'seconds'), measured ->> 'position');
     FOR part IN SELECT jsonb_array_elements(measured -> 'subplans') LOOP

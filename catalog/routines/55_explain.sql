@@ -75,6 +75,7 @@ DECLARE
     created jsonb;
     measured CONSTANT jsonb := gavial.analysed(target, request);
 BEGIN
+    PERFORM gavial.tell_without_effect(request -> 'without_effect');
     SELECT jsonb_build_object('options', q.options) INTO created FROM gavial.queries q WHERE q.view = known;
     RETURN QUERY
     SELECT gavial.with_schedule(gavial.with_measured(d.line, measured, request), created, request) FROM gavial.queries q
@@ -103,6 +104,7 @@ BEGIN
     IF lines = '{}' AND NOT gavial.is_scheduled(request #> '{create,options}', request -> 'options') THEN
         PERFORM gavial.await_verdict(view, request -> 'create');
     END IF;
+    PERFORM gavial.tell_without_effect((request #> '{create,without_effect}') || (request -> 'without_effect'));
     RETURN ARRAY(SELECT gavial.with_schedule(d.line, request -> 'create', request)
                  FROM gavial.described(view, request #>> '{create,as_written}', request #> '{create,options}',
                      request ->> 'format') AS d (line)) || lines;

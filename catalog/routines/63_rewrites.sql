@@ -1,18 +1,49 @@
 -- ALTER TABLE may write all rows of a table anew, with other values in them, and the stream tells nothing of it.
+CREATE OR REPLACE FUNCTION gavial.columns_computed_anew(relation oid) RETURNS smallint[]
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT ARRAY(
+        SELECT a.attnum FROM gavial.told_columns($1) a
+        WHERE a.attgenerated <> '' OR NOT EXISTS (
+            SELECT FROM jsonb_array_elements((
+                SELECT s.columns FROM gavial.schemas s WHERE s.relation = $1 ORDER BY s.version DESC LIMIT 1)) c
+            WHERE (c ->> 0)::int = a.attnum))
+$body$;
+REVOKE ALL ON FUNCTION gavial.columns_computed_anew(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.columns_computed_anew(oid) IS
+    'the columns of a captured table that have other values when its rows are written anew because of a default or a generated column';
+
 CREATE OR REPLACE FUNCTION gavial.on_rewrite() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
+DECLARE
+    written CONSTANT oid := pg_event_trigger_table_rewrite_oid();
+    of_a_default CONSTANT int := 2;
 BEGIN
-    UPDATE gavial.sources s
-    SET state = 'joining', detail = 'its rows were written anew; it is copied anew'
-    WHERE s.state <> 'stopped' AND pg_event_trigger_table_rewrite_oid() IN (SELECT gavial.leaves(s.relation));
+    -- A column that came with a default of its own for each row is read by nobody yet, and the others are what they were.
+    UPDATE gavial.sources s SET outdated = ARRAY(
+        SELECT unnest(s.outdated) UNION SELECT unnest(gavial.columns_computed_anew(written)))
+    WHERE s.relation = written AND s.state = 'captured'
+      AND pg_event_trigger_table_rewrite_reason() = of_a_default
+      AND NOT EXISTS (
+        SELECT FROM gavial.reads r JOIN gavial.queries q ON q.id = r.query_id
+        WHERE r.relation = written AND gavial.columns_read(q.view, written) && gavial.columns_computed_anew(written));
+    IF FOUND THEN
+        UPDATE gavial.sources s SET state = 'joining', detail = 'a partition was written anew; it is copied anew'
+        WHERE s.state <> 'stopped' AND s.relation <> written AND written = ANY (s.leaves);
+    ELSE
+        UPDATE gavial.sources s
+        SET state = 'joining', detail = 'its rows were written anew; it is copied anew'
+        WHERE s.state <> 'stopped' AND written IN (SELECT gavial.leaves(s.relation));
+    END IF;
     IF FOUND THEN
         NOTIFY gavial;
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.on_rewrite() IS 'a captured table whose rows ALTER TABLE writes anew is copied anew';
+COMMENT ON FUNCTION gavial.on_rewrite() IS 'a captured table is copied anew when ALTER TABLE writes its rows anew, unless only columns that nobody reads changed';
 
 DROP EVENT TRIGGER IF EXISTS gavial_rewrite;
 CREATE EVENT TRIGGER gavial_rewrite ON table_rewrite EXECUTE FUNCTION gavial.on_rewrite();

@@ -9,12 +9,14 @@ CREATE OR REPLACE FUNCTION gavial.new_columns(relation oid) RETURNS TABLE (numbe
     SET extra_float_digits = 1
 AS $body$
     SELECT a.attnum::int, a.atthasmissing AND l.known IS NULL, (a.attmissingval::text::text[])[1]
-    FROM pg_attribute a CROSS JOIN LATERAL (
+    FROM gavial.told_columns($1) a CROSS JOIN LATERAL (
         SELECT (SELECT c FROM jsonb_array_elements(s.columns) c WHERE (c ->> 0)::int = a.attnum) AS known
         FROM gavial.schemas s WHERE s.relation = $1 ORDER BY s.version DESC LIMIT 1
     ) l
-    WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-      AND CASE WHEN l.known IS NULL THEN a.atthasdef OR a.atthasmissing
+    -- A default that a plain table got later is in no older row; of a partitioned one it may be in its partitions'.
+    WHERE CASE WHEN l.known IS NULL THEN a.atthasmissing
+                OR a.atthasdef AND (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = $1)
+                OR EXISTS (SELECT FROM gavial.sources s WHERE s.relation = $1 AND a.attnum = ANY (s.generated))
           ELSE (l.known ->> 2)::oid <> a.atttypid OR (l.known ->> 3)::int <> a.atttypmod END
 $body$;
 REVOKE ALL ON FUNCTION gavial.new_columns(oid) FROM PUBLIC;
@@ -26,8 +28,11 @@ CREATE OR REPLACE FUNCTION gavial.on_columns() RETURNS event_trigger
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    altered regclass[] := ARRAY(SELECT s.relation FROM gavial.sources s JOIN pg_event_trigger_ddl_commands() c ON c.objid = s.relation
-                                WHERE s.state = 'captured');
+    -- What is altered about a partitioned table is altered about its partitions, which are not named.
+    altered regclass[] := ARRAY(
+        SELECT DISTINCT s.relation FROM gavial.sources s JOIN pg_event_trigger_ddl_commands() c
+            ON c.objid = s.relation OR c.objid IN (SELECT a FROM pg_partition_ancestors(s.relation) a)
+        WHERE s.state = 'captured');
 BEGIN
     INSERT INTO gavial.defaults (relation, number, value)
     SELECT t, n.number, n.value FROM unnest(altered) t CROSS JOIN LATERAL gavial.new_columns(t) n WHERE n.is_told

@@ -1,0 +1,24 @@
+"""Whether somebody still waits for a run, and what is told to whoever does."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from psycopg import Connection
+
+AWAITED: Final = "(process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = process))"
+"""Of a row of gavial.runs: that the session which waits for it is there."""
+
+
+def is_awaited(connection: Connection, run: UUID) -> bool:
+    """Whether a client still waits for this."""
+    found = connection.execute(
+        f"SELECT FROM gavial.runs WHERE id = %s AND state IN ('waiting', 'running') AND {AWAITED}", (run,)
+    )
+    return found.rowcount > 0
+
+
+def note_run(connection: Connection, run: UUID, words: str) -> None:
+    """Tell a waiting client what is being done for it."""
+    connection.execute("UPDATE gavial.runs SET progress = %s WHERE id = %s", (words, run))

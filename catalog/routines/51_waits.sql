@@ -1,0 +1,219 @@
+-- What a statement that waits can see of what it waits for. Everything it is told, and every end but the one it waits
+-- for, is decided in `gavial.state_of_wait`.
+CREATE OR REPLACE FUNCTION gavial.coordinator() RETURNS TABLE (process int, seen timestamptz)
+    LANGUAGE sql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- The lock that whoever works on a database holds; to try and take it could get in its way. All its sessions look
+    -- at the database again and again, so that one in which nothing begins any more is one of a process that is stopped.
+    -- Where the owner of this function may not see that, null: then it is taken to be at work.
+    SELECT l.pid, (
+        SELECT max(CASE WHEN s.state = 'active' AND s.wait_event_type IS DISTINCT FROM 'Client' AND s.backend_type = 'client backend'
+                        THEN clock_timestamp() ELSE s.state_change END)
+        FROM pg_stat_activity s
+        WHERE s.datname = current_database() AND s.usesysid = a.usesysid AND s.application_name LIKE 'gavial %')
+    FROM pg_locks l JOIN pg_database d ON d.oid = l.database LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted
+      AND (l.classid, l.objid, l.objsubid) = (26465::oid, 1986617709::oid, 1)
+$body$;
+COMMENT ON FUNCTION gavial.coordinator() IS 'the session of the coordinator that works on this database, and when its process was last seen';
+
+CREATE OR REPLACE FUNCTION gavial.process_words(process int) RETURNS text
+    LANGUAGE sql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE p.process WHEN 0 THEN 'a prepared transaction' ELSE
+        format('process %s of %s', p.process, coalesce(a.usename, 'the server'))
+            || coalesce(format(', in a transaction since %s', date_trunc('second', a.xact_start)), '') END
+    FROM (VALUES ($1)) AS p (process) LEFT JOIN pg_stat_activity a ON a.pid = p.process WHERE p.process IS NOT NULL
+$body$;
+COMMENT ON FUNCTION gavial.process_words(int) IS 'a process of the server that others wait for, in words';
+
+CREATE OR REPLACE FUNCTION gavial.how_to_unblock(process int) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE process WHEN 0 THEN 'COMMIT PREPARED or ROLLBACK PREPARED ends the wait.'
+           ELSE format('COMMIT or ROLLBACK there ends the wait, or SELECT pg_terminate_backend(%s).', process) END
+$body$;
+COMMENT ON FUNCTION gavial.how_to_unblock(int) IS 'what to do about a process that others wait for';
+
+CREATE OR REPLACE FUNCTION gavial.blocker(applications text[]) RETURNS int
+    LANGUAGE sql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT b.process
+    FROM gavial.coordinator() c
+    JOIN pg_stat_activity a ON a.pid = c.process
+    JOIN pg_stat_activity s ON s.usesysid = a.usesysid AND s.datname = current_database()
+    JOIN pg_locks l ON l.pid = s.pid AND NOT l.granted
+    CROSS JOIN LATERAL unnest(pg_blocking_pids(s.pid)) AS b (process)
+    WHERE s.application_name = ANY (applications)
+      AND NOT EXISTS (SELECT FROM pg_stat_activity o
+                      WHERE o.pid = b.process AND o.usesysid = a.usesysid AND o.application_name LIKE 'gavial %')
+    ORDER BY l.waitstart, b.process LIMIT 1
+$body$;
+COMMENT ON FUNCTION gavial.blocker(text[]) IS 'the process whose lock one of these sessions of the coordinator waits for; 0: a prepared transaction';
+
+CREATE OR REPLACE FUNCTION gavial.progress_of_firing(query uuid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT e.progress FROM gavial.executions e
+    WHERE progress_of_firing.query = ANY (e.query_ids) AND e.finished IS NULL AND e.progress IS NOT NULL ORDER BY e.id DESC LIMIT 1
+$body$;
+COMMENT ON FUNCTION gavial.progress_of_firing(uuid) IS 'how far the firing has come that a query is worked by, if it lasts';
+
+CREATE OR REPLACE VIEW gavial.awaited WITH (security_barrier) AS
+    SELECT r.id, r.asked, r.state, coalesce(r.progress, gavial.progress_of_firing(r.query_id)) AS progress, r.sqlstate, r.message, r.detail, r.hint,
+           r.query_id, r.target
+    FROM gavial.runs r JOIN gavial.queries q ON q.id = r.query_id JOIN pg_class c ON c.oid = q.result
+    WHERE pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW gavial.awaited IS 'runs of REFRESH and VERIFY, for those who may act as the owner of the query';
+COMMENT ON COLUMN gavial.awaited.id IS 'identity of the run';
+COMMENT ON COLUMN gavial.awaited.asked IS 'when the statement began';
+COMMENT ON COLUMN gavial.awaited.state IS 'waiting, running, done or failed';
+COMMENT ON COLUMN gavial.awaited.progress IS 'what is being done';
+COMMENT ON COLUMN gavial.awaited.sqlstate IS 'why it failed';
+COMMENT ON COLUMN gavial.awaited.message IS 'the same in words';
+COMMENT ON COLUMN gavial.awaited.detail IS 'more of it';
+COMMENT ON COLUMN gavial.awaited.hint IS 'what can be done';
+COMMENT ON COLUMN gavial.awaited.query_id IS 'the standing query';
+COMMENT ON COLUMN gavial.awaited.target IS 'what was committed before this position has to be in the result';
+GRANT SELECT ON gavial.awaited TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION gavial.reads_of(query uuid) RETURNS SETOF regclass
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT r.relation FROM gavial.reads r WHERE r.query_id = query
+$body$;
+COMMENT ON FUNCTION gavial.reads_of(uuid) IS 'the tables that a standing query reads';
+
+CREATE OR REPLACE FUNCTION gavial.sent_before(run uuid) RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT count(*) FROM gavial.runs o JOIN gavial.runs r ON r.id = run
+    WHERE o.state IN ('waiting', 'running') AND (o.asked, o.id) < (r.asked, r.id)
+      AND (o.process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = o.process))
+$body$;
+COMMENT ON FUNCTION gavial.sent_before(uuid) IS 'how many statements that wait were sent before one of them';
+
+CREATE OR REPLACE FUNCTION gavial.turn_of(query uuid, run uuid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT format('waiting while another standing query is computed: %s', concat_ws('.', quote_ident(s.schema_name), quote_ident(s.name)))
+        || CASE gavial.sent_before(run) WHEN 0 THEN '' WHEN 1 THEN '; 1 statement was sent before' ELSE format('; %s statements were sent before', gavial.sent_before(run)) END
+    FROM gavial.executions e JOIN gavial.standing_queries s ON s.id = ANY (e.query_ids)
+    WHERE e.finished IS NULL AND e.progress IS NOT NULL AND s.id <> turn_of.query ORDER BY e.id DESC LIMIT 1
+$body$;
+COMMENT ON FUNCTION gavial.turn_of(uuid, uuid) IS 'which other query is computed while a statement waits, and its place in the queue';
+
+CREATE OR REPLACE FUNCTION gavial.progress_of(query uuid, run uuid = NULL) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce(
+        (SELECT CASE s.state
+            WHEN 'copying' THEN format('copying %s', s.relation) || CASE WHEN c.reltuples > 0 THEN format(': about %s rows', c.reltuples::bigint) ELSE '' END
+            ELSE concat_ws(': ', format('%s waits to be copied', s.relation), s.detail) END
+         FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) JOIN pg_class c ON c.oid = s.relation
+         WHERE s.state <> 'captured' ORDER BY s.state, s.relation::text LIMIT 1),
+        (SELECT a.progress FROM gavial.awaited a WHERE a.id = run),
+        gavial.progress_of_firing(query),
+        gavial.turn_of(query, run),
+        (SELECT format('waiting for changes to be captured up to %s (now at %s)', a.target, coalesce(c.position::text, 'the beginning'))
+         FROM gavial.awaited a, gavial.capture c WHERE a.id = run AND c.position IS DISTINCT FROM greatest(c.position, a.target)),
+        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query AND q.status = 'initialising'),
+        'computing the result')
+$body$;
+COMMENT ON FUNCTION gavial.progress_of(uuid, uuid) IS 'what is being done for a query, or for a statement that waits';
+
+CREATE OR REPLACE FUNCTION gavial.told(message text, detail text = NULL, hint text = NULL, sqlstate text = NULL) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT jsonb_strip_nulls(jsonb_build_object('message', message, 'detail', detail, 'hint', hint, 'sqlstate', sqlstate))
+$body$;
+COMMENT ON FUNCTION gavial.told(text, text, text, text) IS 'what a statement that waits is told: a notice, or with an SQLSTATE how it ends';
+
+CREATE OR REPLACE FUNCTION gavial.sentence(words text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT upper(left(words, 1)) || substr(words, 2) || CASE WHEN words ~ '[.!?]$' THEN '' ELSE '.' END
+$body$;
+COMMENT ON FUNCTION gavial.sentence(text) IS 'a message as a sentence of a DETAIL';
+
+CREATE OR REPLACE FUNCTION gavial.state_of_wait(query uuid, run uuid, waiting jsonb) RETURNS jsonb
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    looked CONSTANT timestamptz := clock_timestamp();
+    began CONSTANT timestamptz := to_timestamp((waiting ->> 'since')::float8);
+    present CONSTANT timestamptz := to_timestamp((waiting ->> 'present')::float8);
+    -- A proxy that has no coordinator beside it waits for none to start; others start one again within ten seconds.
+    patience CONSTANT interval := make_interval(secs => coalesce(nullif(current_setting('gavial.patience', true), ''), '20')::float8);
+    -- For what others hold in their transactions: as long as the session would wait for a lock itself, if it says so.
+    blocked_patience CONSTANT float8 := coalesce(nullif((SELECT setting FROM pg_settings WHERE name = 'lock_timeout')::float8 / 1000, 0), 60);
+    standing gavial.standing_queries;
+    capture gavial.capture;
+    stopped gavial.sources;
+    coordinator record;
+    blocker int;
+    gives_up boolean;
+BEGIN
+    SELECT * INTO standing FROM gavial.standing_queries s WHERE s.id = query;
+    SELECT * INTO capture FROM gavial.capture;
+    SELECT * INTO coordinator FROM gavial.coordinator();
+    SELECT s.* INTO stopped FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation)
+    WHERE s.state = 'stopped' ORDER BY s.relation LIMIT 1;
+
+    IF standing.status = 'suspended' THEN
+        RETURN gavial.told(format('standing query "%s" is suspended', standing.name), gavial.sentence(standing.status_detail),
+            format('ALTER STANDING QUERY %I RESUME', standing.name), '55000');
+
+    ELSIF coordinator.process IS NULL AND capture.attempted >= began THEN
+        RETURN gavial.told('the coordinator cannot work on this database', gavial.sentence(capture.detail),
+            'It tries again by itself. Run the statement again when that is mended.', '57P03');
+    ELSIF coordinator.process IS NULL AND looked > present + patience THEN
+        RETURN gavial.told('no coordinator is at work on this database',
+            CASE WHEN capture.attempted IS NOT NULL THEN gavial.sentence(capture.detail) END,
+            CASE WHEN patience = '0' THEN 'Start "gavial serve" without --proxy-only for this server, and try again.'
+                 ELSE 'The log of "gavial serve" says why it does not work on this database.' END, '57P03');
+    ELSIF coordinator.process IS NULL THEN
+        RETURN gavial.told('waiting for the coordinator to begin work on this database',
+            CASE WHEN capture.attempted IS NOT NULL THEN gavial.sentence(capture.detail) END);
+    ELSIF looked > coordinator.seen + interval '30 seconds' THEN
+        RETURN gavial.told('the coordinator does not answer',
+            format('It holds its lock on this database in process %s of the server, and was last seen at %s.', coordinator.process, date_trunc('second', coordinator.seen)),
+            'Its process "python -m coordinator" may be stopped. When it is ended, "gavial serve" starts another.', '57P03');
+    ELSIF looked > coordinator.seen + interval '5 seconds' THEN
+        RETURN gavial.told(format('waiting for the coordinator, which was last seen at %s', date_trunc('second', coordinator.seen)));
+
+    ELSIF stopped.relation IS NOT NULL THEN
+        RETURN gavial.told(format('changes of table %s cannot be captured', stopped.relation), gavial.sentence(stopped.detail), NULL, '55000');
+    ELSIF capture.state IN ('paused', 'failed') AND capture.attempted >= began THEN
+        RETURN gavial.told('changes cannot be captured', gavial.sentence(capture.detail),
+            CASE capture.state WHEN 'paused' THEN 'Free space on the disk of the warehouse. ' ELSE '' END
+            || 'Capture then goes on by itself, and nothing is lost.', CASE capture.state WHEN 'paused' THEN '53100' ELSE '55000' END);
+    ELSIF capture.state IN ('paused', 'failed') THEN
+        RETURN gavial.told('waiting for capture, which failed: ' || capture.detail);
+    END IF;
+
+    blocker := gavial.blocker(ARRAY['gavial answers', 'gavial capture', format('gavial position %s', run)] || ARRAY(
+        SELECT w.session FROM unnest(ARRAY['gavial coordinator', 'gavial position']) AS w (session)
+        WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) WHERE s.state = 'joining')));
+    IF blocker IS NULL THEN
+        RETURN gavial.told(gavial.progress_of(query, run));
+    END IF;
+    gives_up := (waiting ->> 'blocked')::float8 > blocked_patience;
+    RETURN gavial.told(CASE WHEN gives_up THEN 'gave up waiting for ' ELSE 'waiting for ' END || gavial.process_words(blocker), NULL,
+        gavial.how_to_unblock(blocker), CASE WHEN gives_up THEN '55P03' END) || '{"blocked": true}';
+END
+$body$;
+COMMENT ON FUNCTION gavial.state_of_wait(uuid, uuid, jsonb) IS
+    'what a statement that waits is told of what it waits for; with an SQLSTATE where nothing is done for it, or will be soon';
