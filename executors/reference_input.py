@@ -32,7 +32,7 @@ from catalog.types import (
 from executors.reference_floats import single
 from executors.reference_integers import fitting
 from executors.reference_numerics import rescaled, scale
-from executors.reference_values import ELEMENTS, NAN, Interval, Value
+from executors.reference_values import ELEMENTS, NAN, NAN_NUMERIC, Interval, Value
 
 _TRUE: Final = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 _FALSE: Final = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
@@ -65,7 +65,9 @@ def _integer(oid: int, text: str) -> int:
 
 def _numeric(text: str) -> Decimal:
     number = Decimal(text.strip())
-    return rescaled(number, scale(number))
+    if number.is_nan():
+        return NAN_NUMERIC
+    return rescaled(number, scale(number)) if number.is_finite() else number
 
 
 def _float(text: str) -> float:

@@ -15,6 +15,7 @@ from decimal import (
 from typing import Final
 
 from catalog.errors import DivisionByZero
+from dialect.scalar import SHOWN
 from executors.reference_values import Definitions
 
 _LEAST_DIGITS: Final = 16
@@ -103,6 +104,19 @@ def _first_word(value: Decimal) -> tuple[int, int]:
     return weight, int(abs(value).scaleb(-weight * _DIGITS_OF_A_WORD, _WIDE))
 
 
+def trimmed(value: Decimal) -> Decimal:
+    """The value without the zeros at its end."""
+    if not value.is_finite():
+        return value
+    short = value.normalize(_WIDE)
+    return _plain(short if scale(short) else short.quantize(Decimal(1), context=_WIDE))
+
+
+def shown(value: Decimal, digits: int) -> Decimal:
+    """The value with so many digits behind the point, of which it has no more."""
+    return rescaled(value, digits) if value.is_finite() else value
+
+
 def _plain(value: Decimal) -> Decimal:
     """The value without a sign on a zero."""
     return value if value else value.copy_abs()
@@ -128,5 +142,7 @@ NUMERICS: Final[Definitions] = {
     1711: ("ceil", lambda value: rescaled(value, 0, ROUND_CEILING)),
     2167: ("ceiling", lambda value: rescaled(value, 0, ROUND_CEILING)),
     1712: ("floor", lambda value: rescaled(value, 0, ROUND_FLOOR)),
-    3281: ("scale", scale),
+    3281: ("scale", lambda value: scale(value) if value.is_finite() else None),
+    5043: ("trim_scale", trimmed),
+    SHOWN: ("round", shown),
 }

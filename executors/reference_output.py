@@ -20,7 +20,7 @@ def write(value: Value, type: SqlType) -> str:
         case bool():
             return "t" if value else "f"
         case Decimal():
-            return f"{value:f}"
+            return f"{value:f}" if value.is_finite() else str(value)
         case float():
             return _float(value, is_single=type.oid == FLOAT4)
         case bytes():

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from functools import total_ordering
 from typing import Any, Final, TypeAlias
 
@@ -43,6 +44,7 @@ Definitions: TypeAlias = Mapping[int, tuple[str, Callable[..., Value]]]
 """What functions do, and their names, by pg_proc's oid."""
 
 NAN: Final = float("nan")  # the only one there is, so that rows with it are equal
+NAN_NUMERIC: Final = Decimal("NaN")
 ELEMENTS: Final = {
     1000: BOOL,
     1001: BYTEA,
@@ -77,6 +79,8 @@ class Interval:
 
 def settled(value: Value) -> Value:
     """The value, NaN being the one that all rows have."""
+    if isinstance(value, Decimal) and value.is_nan():
+        return NAN_NUMERIC
     return NAN if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -88,6 +92,8 @@ def order_key(value: Value) -> Any:
     match value:
         case float():
             return (1, 0.0) if math.isnan(value) else (0, value)
+        case Decimal():
+            return (1, Decimal(0)) if value.is_nan() else (0, value)
         case Interval(months=months, days=days, microseconds=microseconds):
             return (months * DAYS_OF_MONTH + days) * MICROSECONDS_OF_DAY + microseconds
         case tuple():

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from catalog.storage import Decimal, Storage
+from catalog.storage import NO_DIGITS, Storage
 from catalog.types import NUMERIC
 from dialect.spark import DEFAULT, Environment
-from dialect.spark_rendered import common_storage, converted, unsupported
+from dialect.spark_rendered import common_storage, unsupported
+from dialect.spark_written import converted
 from executors.spark.compile_nodes import Compiler
 from executors.spark.relation import WEIGHT, Schema, selection
 from planner.driven import is_driven
@@ -106,4 +107,4 @@ def _settled(
 
 
 def _least(field: Field, environment: Environment) -> Storage:
-    return Decimal(1, 0) if field.type.oid == NUMERIC else environment.storage(field.type)
+    return NO_DIGITS if field.type.oid == NUMERIC else environment.storage(field.type)

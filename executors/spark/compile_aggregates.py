@@ -9,11 +9,11 @@ from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.scalar import Scalar
 from dialect.spark import Environment, render
-from dialect.spark_comparisons import comparable
 from dialect.spark_division import divided
-from dialect.spark_rendered import Rendered, cast, converted, failing, unsupported
+from dialect.spark_equality import comparable, greatest, least
+from dialect.spark_rendered import Rendered, cast, failing, unsupported
 from executors.spark.compile_collections import COLLECTIONS, collected
-from executors.spark.compile_sums import counted, decimal_sum, exact_number, total
+from executors.spark.compile_sums import checked_total, counted, decimal_sum, exact_number, float_total, total
 from executors.spark.relation import WEIGHT
 from planner.logical import SINGLE, AggregateCall
 
@@ -22,6 +22,11 @@ Build: TypeAlias = Callable[[AggregateCall, Rendered, str], Rendered]
 
 _COUNT_OF_ROWS: Final = 2803
 _MORE_THAN_ONE: Final = "more than one row returned by a subquery used as an expression"
+
+
+_HINT: Final = (
+    "Use count, sum, avg, min, max, bool_and, bool_or, string_agg or array_agg, over numbers, texts or dates."
+)
 
 
 def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment: Environment) -> Rendered:
@@ -37,7 +42,7 @@ def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment
         return collected(call, write, environment, condition)
     build = _BUILDERS.get(call.function)
     if build is None:
-        raise unsupported(f"the aggregate {call.name} on these types")
+        raise unsupported(f"the aggregate {call.name} over values of this type", _HINT)
     if call.function in _COLLATED:
         environment.check_order(call.collation, call.name)
     return build(call, write(call.arguments[0]), condition)
@@ -57,7 +62,9 @@ def _sum(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
             return decimal_sum(exact_number(value), "DISTINCT ", condition)
         case _ if call.type.oid in (FLOAT4, FLOAT8):
             storage = Plain.FLOAT32 if call.type.oid == FLOAT4 else Plain.FLOAT64
-            return cast(f"sum(DISTINCT {value.sql}){condition}", storage)
+            return checked_total(
+                f"sum(DISTINCT {comparable(value).sql}){condition}", value, storage, condition
+            )
         case _ if value.storage is Plain.INTERVAL:
             raise unsupported("a sum of distinct intervals")
     return cast(f"sum(DISTINCT {value.sql}){condition}", Plain.INT64)
@@ -78,8 +85,16 @@ def _float_average(call: AggregateCall, value: Rendered, condition: str) -> Rend
     if call.distinct:
         raise unsupported("an average of distinct floating-point numbers")
     count = counted(value, condition).sql
-    summed = f"sum({converted(value, Plain.FLOAT64).sql} * x.{WEIGHT}){condition}"
-    return cast(f"({summed} / nullif({count}, 0L))", Plain.FLOAT64)
+    summed = float_total(value, Plain.FLOAT64, condition).sql
+    # PostgreSQL begins with 0, so that an average is never -0.
+    return cast(f"(({summed} + 0D) / nullif({count}, 0L))", Plain.FLOAT64)
+
+
+def _extreme(choose: Callable[[Rendered], str]) -> Build:
+    def build(_: AggregateCall, value: Rendered, condition: str) -> Rendered:
+        return Rendered(f"{choose(value)}{condition}", value.storage)
+
+    return build
 
 
 def _called(name: str) -> Build:
@@ -105,8 +120,8 @@ _BUILDERS: Final[Mapping[int, Build]] = {
     **dict.fromkeys((2107, 2108, 2109, 2110, 2111, 2113, 2114), _sum),
     **dict.fromkeys((2100, 2101, 2102, 2103), _average),
     **dict.fromkeys((2104, 2105), _float_average),
-    **dict.fromkeys(_GREATEST, _called("max")),
-    **dict.fromkeys(_LEAST, _called("min")),
+    **dict.fromkeys(_GREATEST, _extreme(greatest)),
+    **dict.fromkeys(_LEAST, _extreme(least)),
     **dict.fromkeys((2517, 2519), _called("bool_and")),
     2518: _called("bool_or"),
 }

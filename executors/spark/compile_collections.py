@@ -8,7 +8,8 @@ from typing import Final
 from catalog.storage import ListOf, Plain
 from dialect.scalar import Constant, Scalar
 from dialect.spark import Environment
-from dialect.spark_comparisons import comparable
+from dialect.spark_equality import has_forms, identity
+from dialect.spark_order import sort_key
 from dialect.spark_rendered import Rendered, text_literal, unsupported
 from executors.spark.relation import WEIGHT
 from planner.logical import AggregateCall, Order
@@ -30,12 +31,22 @@ def collected(
     if call.order:
         for each in order:
             environment.check_order(each.value.type.collation, "an order of texts")
-    keys = [comparable(write(each.value)) for each in order]
-    fields = "".join(f"'k{number}', {key.sql}, " for number, key in enumerate(keys))
+            environment.check_sortable(each.value.type)
+    keys = [sort_key(write(each.value)) for each in order]
+    directions = [*order]
+    if has_forms(value.storage):  # and among equal values in that of their forms
+        keys.append(identity(value))
+        directions.append(Order(call.arguments[0], descending=False, nulls_first=False))
+    fields = "".join(f"'k{number}', {key}, " for number, key in enumerate(keys))
     weight = "1L" if call.distinct else f"x.{WEIGHT}"
     row = f"named_struct({fields}'value', {value.sql}, 'weight', {weight})"
-    rows = f"{'collect_set' if call.distinct else 'collect_list'}({row}){condition}"
-    arranged = f"array_sort({rows}, (l, r) -> {_comparison(order)})"
+    # Spark would take the sign from a -0 in a set.
+    collect = "collect_set" if call.distinct and not has_forms(value.storage) else "collect_list"
+    rows = f"{collect}({row}){condition}"
+    arranged = f"array_sort({rows}, (l, r) -> {_comparison(directions)})"
+    if call.distinct and has_forms(value.storage):
+        # PostgreSQL allows no other order than that of the values.
+        arranged = f"filter({arranged}, (each, n) -> n = 0 OR NOT each.k0 <=> element_at({arranged}, n).k0)"
     repeated = "array_repeat(each.value, CAST(each.weight AS INT))"
     values = f"flatten(transform({arranged}, each -> {repeated}))"
     if call.function == _ARRAY:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from catalog.storage import Plain
+from catalog.storage import Plain, Written
 from dialect.spark import Environment, render
+from dialect.spark_equality import comparable, greatest, has_forms, identity, least
 from dialect.spark_rendered import Rendered, unsupported
 from executors.spark.compile_aggregates import aggregated
 from executors.spark.compile_sums import NUMBER_OF_ROWS, counted, total
-from executors.spark.relation import WEIGHT, Relation, name_of, selection
+from executors.spark.relation import WEIGHT, Relation, selection
 from planner.logical import Aggregated, Field
 from planner.weighted import Tallied, Tally
 
@@ -33,14 +34,24 @@ def grouped(
 
 
 def _by(child: Relation, keys: Sequence[Field], outcome: dict[int, Rendered]) -> Relation:
-    inputs = child.columns("x")
-    if any(inputs[each.column].storage is Plain.INTERVAL for each in keys):
-        raise unsupported("groups of equal intervals", "Group by its parts: extract(epoch FROM ...).")
-    by = ", ".join(f"x.{name_of(each.column)}" for each in keys)
-    columns = {each.column: inputs[each.column] for each in keys} | outcome
+    inputs = {each.column: child.columns("x")[each.column] for each in keys}
+    by = ", ".join(_key(each) for each in inputs.values())
+    columns = {column: _shown(each) for column, each in inputs.items()} | outcome
     # Without keys there is one group, also where a count is all that is asked for.
     grouping = f" GROUP BY {by}" if keys else "" if outcome else " HAVING count(*) >= 0"
     return selection(columns, "1L", f"FROM ({child.sql}) AS x{grouping}")
+
+
+def _key(key: Rendered) -> str:
+    """What is equal in a group; numerics come trimmed (planner/written_numbers.py)."""
+    return key.sql if isinstance(key.storage, Written) else comparable(key).sql
+
+
+def _shown(key: Rendered) -> Rendered:
+    """What stands for the group: the least of the forms that its rows have."""
+    if isinstance(key.storage, Written) or not has_forms(key.storage):
+        return key
+    return Rendered(f"min_by({key.sql}, {identity(key)})", key.storage)
 
 
 def _tally(column: Tallied, child: Relation, environment: Environment) -> Rendered:
@@ -60,6 +71,7 @@ def _tally(column: Tallied, child: Relation, environment: Environment) -> Render
             environment.check_order(column.value.type.collation, name)
             if value.storage is Plain.INTERVAL:
                 raise unsupported(f"the {name} of intervals")
-            return Rendered(f"{name}(CASE WHEN x.{WEIGHT} > 0 THEN {value.sql} END)", value.storage)
+            extreme = least if column.tally is Tally.LEAST else greatest
+            return Rendered(extreme(value, f"x.{WEIGHT} > 0"), value.storage)
         case _:
             assert_never(column.tally)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from catalog.storage import Storage
 from dialect.scalar import Scalar
 from dialect.spark import Environment, render
-from dialect.spark_comparisons import comparable, compared
-from dialect.spark_rendered import Rendered, common_storage, converted, spark_type
+from dialect.spark_comparisons import compared
+from dialect.spark_equality import has_forms, identity, is_identified
+from dialect.spark_order import sort_key
+from dialect.spark_rendered import Rendered, common_storage, spark_type
+from dialect.spark_written import converted
 from executors.spark.compile_groups import grouped, tallied
-from executors.spark.relation import WEIGHT, Relation, Schema, listed, name_of, selection
+from executors.spark.relation import WEIGHT, Relation, Schema, listed, selection
 from planner.driven import is_driven
 from planner.logical import Field, Order
 from planner.weighted import (
@@ -172,7 +175,10 @@ class Compiler:
 
     def _first(self, outcome: First, child: Relation) -> Relation:
         """Rows up to the limit are enough, each counting at least once; then the weights are added up."""
-        order = ", ".join(self._order(each, child.columns("x")) for each in outcome.order)
+        columns = child.columns("x")
+        # Which of equal values comes first does not hang on how Spark reads them.
+        forms = [identity(each) for each in columns.values() if has_forms(each.storage)]
+        order = ", ".join([*(self._order(each, columns) for each in outcome.order), *forms])
         by = f" ORDER BY {order}" if order else ""
         end = _LARGEST if outcome.limit is None else outcome.offset + outcome.limit
         limit = "" if outcome.limit is None else f"{by} LIMIT {end}"
@@ -181,11 +187,13 @@ class Compiler:
         counted = f"SELECT {listed(child.schema, 'x')}x.{WEIGHT}, {reached} FROM {enough}"
         weight = f"least(x.reached, {end}L) - greatest(x.reached - x.{WEIGHT}, {outcome.offset}L)"
         within = f"WHERE x.reached > {outcome.offset}L AND x.reached - x.{WEIGHT} < {end}L"
-        return selection(child.columns("x"), weight, f"FROM ({counted}) AS x {within}")
+        return selection(columns, weight, f"FROM ({counted}) AS x {within}")
 
     def _order(self, order: Order, columns: Mapping[int, Rendered]) -> str:
         self.environment.check_order(order.value.type.collation, "an order of texts")
-        value = comparable(self._render(order.value, columns)).sql
+        if not order.breaks_ties:
+            self.environment.check_sortable(order.value.type)
+        value = sort_key(self._render(order.value, columns))
         direction = "DESC" if order.descending else "ASC"
         return f"{value} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
@@ -213,7 +221,13 @@ def _nothing(schema: Schema) -> Relation:
 
 
 def _consolidated(child: Relation) -> Relation:
+    """Identical rows are summed up: 0 and -0 are equal, but not one row."""
     total = f"sum(x.{WEIGHT})"
-    keys = ", ".join(f"x.{name_of(column)}" for column in child.schema)
+    columns = child.columns("x")
+    keys = ", ".join(map(identity, columns.values()))
     by = f" GROUP BY {keys}" if keys else ""
-    return selection(child.columns("x"), total, f"FROM ({child.sql}) AS x{by} HAVING {total} <> 0")
+    values = {
+        column: each if is_identified(each.storage) else replace(each, sql=f"any_value({each.sql})")
+        for column, each in columns.items()
+    }
+    return selection(values, total, f"FROM ({child.sql}) AS x{by} HAVING {total} <> 0")

@@ -7,7 +7,10 @@ from typing import Final
 from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.spark_casts import DIGITS
-from dialect.spark_rendered import INTERVAL_PARTS, Rendered, cast, converted, decimal, interval, unsupported
+from dialect.spark_equality import is_negative_zero
+from dialect.spark_floats import INFINITY
+from dialect.spark_rendered import INTERVAL_PARTS, Rendered, cast, decimal, failing, interval, unsupported
+from dialect.spark_written import converted, value_of
 from executors.spark.relation import WEIGHT
 
 _WEIGHT: Final = f"x.{WEIGHT}"
@@ -30,15 +33,35 @@ def total(value: Rendered, type_: SqlType, condition: str = "") -> Rendered:
     if value.storage is Plain.INTERVAL:
         return _interval(value, condition)
     if type_.oid in (FLOAT4, FLOAT8):
-        times = f"{converted(value, Plain.FLOAT64).sql} * {_WEIGHT}"
-        return cast(f"sum({times}){condition}", Plain.FLOAT32 if type_.oid == FLOAT4 else Plain.FLOAT64)
+        return float_total(value, Plain.FLOAT32 if type_.oid == FLOAT4 else Plain.FLOAT64, condition)
     if type_.oid == NUMERIC:
         return _numeric(value, condition)
     return cast(f"sum({converted(value, Plain.INT64).sql} * {_WEIGHT}){condition}", Plain.INT64)
 
 
+def float_total(value: Rendered, storage: Plain, condition: str = "") -> Rendered:
+    """The sum of floats, each as often as its weight says: added as doubles, and rounded once.
+
+    It is infinite only if a value is, and -0 if all values are.
+    """
+    total = f"sum({converted(value, Plain.FLOAT64).sql} * {_WEIGHT}){condition}"
+    return checked_total(total, value, storage, condition)
+
+
+def checked_total(total: str, value: Rendered, storage: Plain, condition: str) -> Rendered:
+    """The sum of these values as the type, with an error where it is too large for that."""
+    result = cast(total, storage).sql
+    infinite = f"coalesce(bool_or(abs({value.sql}) = {INFINITY}){condition}, FALSE)"
+    overflow = f"abs({result}) = {INFINITY} AND NOT {infinite}"
+    negative = f"{result} = 0 AND bool_and({is_negative_zero(value)}){condition}"
+    zero = cast("'-0'", storage).sql
+    otherwise = f"CASE WHEN {negative} THEN {zero} ELSE {result} END"
+    return Rendered(failing(overflow, "22003", "value out of range: overflow", otherwise), storage)
+
+
 def exact_number(value: Rendered) -> Rendered:
     """An integer or numeric as a decimal."""
+    value = value_of(value)
     match value.storage:
         case Decimal():
             return value

@@ -21,6 +21,7 @@ from catalog.errors import (
     ProgramLimitExceeded,
     SubstringError,
 )
+from catalog.storage import MAX_DIGITS
 
 # What `dialect/spark_rendered.py` makes Spark raise begins with the state.
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] ([0-9A-Z]{5}): ([^\n]*?)(?: SQLSTATE: P0001)?$", re.M)
@@ -41,11 +42,19 @@ _MEMORY: Final = re.compile(
     r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|Not enough memory|GC overhead limit|maxResultSize|TaskResultLost"
 )
 MORE_MEMORY: Final = "Give it more with --spark-memory."
-_MESSAGES: Final = {
-    "22003": "value out of range",
-    "22008": "date or time out of range",
-    "22012": "division by zero",
+
+# How an error is written by Spark, by itself or in the trace of another one that it caused.
+_CONDITION: Final = re.compile(r"(?:^|: )\[([A-Z_]+)(?:\.[A-Z_]+)?\] ([^\n]*)", re.M)
+_TYPES: Final[Mapping[str, str]] = {
+    "SMALLINT": "smallint out of range",
+    "INT": "integer out of range",
+    "BIGINT": "bigint out of range",
+    "FLOAT": "value out of range: overflow",
+    "DOUBLE": "value out of range: overflow",
 }
+_CAST: Final = re.compile(r'cannot be cast to "(\w+)')
+_DIGITS: Final = re.compile(r"Decimal\((\d+), (\d+)\)")
+_ANY_NUMBER: Final = "value overflows numeric format"
 
 
 FAILURES: Final = (PySparkException, Py4JJavaError)
@@ -59,13 +68,65 @@ def first_line(error: Exception) -> str:
 
 
 def as_error(error: PySparkException | Py4JJavaError) -> Error | None:
-    """The error in data that this is, None if it is none."""
-    raised = _RAISED.search(str(error))
+    """The error in data that this is, or that caused it, in PostgreSQL's words; None if it is none.
+
+    What happens in a stage, a subquery or a broadcast of its own is the cause of an error of the whole.
+    """
+    trace = _trace(error)
+    raised = _RAISED.search(trace)
     if raised and raised[1] in _ERRORS:
         return _ERRORS[raised[1]](raised[2])
-    state = error.getSqlState() if isinstance(error, PySparkException) else None
-    if state in _MESSAGES:
-        return _ERRORS[state](_MESSAGES[state])
-    if _MEMORY.search(str(error)):
+    for condition, words in _CONDITION.findall(trace):
+        if (told := _as_postgresql(condition, words)) is not None:
+            return told
+    if _MEMORY.search(trace):
         return OutOfMemory("Spark has too little memory for this query", hint=MORE_MEMORY)
     return None
+
+
+def _trace(error: PySparkException | Py4JJavaError) -> str:
+    """The error with all that caused it: not every exception says that of itself."""
+    server = getattr(error, "getStackTrace", None)  # of Spark Connect
+    causes = server() if server is not None else getattr(error, "_stackTrace", None)
+    return f"{error}\n{causes or ''}"
+
+
+def _as_postgresql(condition: str, words: str) -> Error | None:
+    """What PostgreSQL says where Spark has an error of this name and in these words."""
+    match condition:
+        case "DIVIDE_BY_ZERO" | "REMAINDER_BY_ZERO" | "INTERVAL_DIVIDED_BY_ZERO":
+            return DivisionByZero("division by zero")
+        case "ARITHMETIC_OVERFLOW" if "decimal" in words:
+            return NumericValueOutOfRange(_ANY_NUMBER)
+        case "ARITHMETIC_OVERFLOW":
+            # Of no type that is told; `dialect/spark_integers.py` computes all smaller ones as bigint.
+            return NumericValueOutOfRange(_TYPES["BIGINT"])
+        case "CAST_OVERFLOW":
+            cast = _CAST.search(words)
+            return NumericValueOutOfRange(_TYPES.get(cast[1], _ANY_NUMBER) if cast else _ANY_NUMBER)
+        case "NUMERIC_VALUE_OUT_OF_RANGE":
+            return _field_overflow(words)
+        case "NUMERIC_OUT_OF_SUPPORTED_RANGE":
+            return NumericValueOutOfRange(_ANY_NUMBER)
+        case "DATETIME_OVERFLOW" | "DATETIME_FIELD_OUT_OF_BOUNDS":
+            return DatetimeOverflow("date/time field value out of range")
+        case "INTERVAL_ARITHMETIC_OVERFLOW":
+            return DatetimeOverflow("interval out of range")
+        case "SCALAR_SUBQUERY_TOO_MANY_ROWS":
+            return CardinalityViolation("more than one row returned by a subquery used as an expression")
+        case _:
+            return None
+
+
+def _field_overflow(words: str) -> Error:
+    """With PostgreSQL's DETAIL, where the digits are those of a declared type and not the most there are."""
+    digits = _DIGITS.search(words)
+    if digits is None or int(digits[1]) == MAX_DIGITS:
+        return NumericValueOutOfRange(_ANY_NUMBER)
+    precision, scale = int(digits[1]), int(digits[2])
+    limit = "1" if precision == scale else f"10^{precision - scale}"
+    return NumericValueOutOfRange(
+        "numeric field overflow",
+        detail=f"A field with precision {precision}, scale {scale} must round to an absolute value "
+        f"less than {limit}.",
+    )

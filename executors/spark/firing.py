@@ -9,10 +9,13 @@ from typing import Final, Protocol, TypeAlias, assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import any_value, expr
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import LongType, StructField, StructType
 
 from catalog.errors import OutOfMemory
+from dialect.spark_equality import identity, is_identified
+from dialect.spark_rendered import Rendered
 from executors.spark.compile import Statement
 from executors.spark.compile_nodes import view_of
 from executors.spark.failures import FAILURES, as_error
@@ -107,7 +110,7 @@ def fire(session: SparkSession, firing: Firing, buffers: Buffers, schemas: Mappi
         parts = buffers.parts(buffer, range_at(firing.ranges[buffer], moment))
         frame = _frame(session, parts, schemas[buffer], buffers.names(buffer))
         if firing.consolidate:
-            frame = _consolidated(frame)
+            frame = _consolidated(frame, schemas[buffer])
         frame.createOrReplaceTempView(view_of(buffer, moment))
     return Outcome(_collected(session, firing.statement).cast(schema), rows_in, 1)
 
@@ -155,9 +158,14 @@ def _frame(
     return frame.coalesce(1) if sum(part.rows for part in parts) <= FEW_ROWS else frame
 
 
-def _consolidated(frame: DataFrame) -> DataFrame:
-    columns = [each for each in frame.columns if each != WEIGHT]
-    return frame.groupBy(*columns).agg(sum_of(WEIGHT).alias(WEIGHT)).where(f"{WEIGHT} <> 0")
+def _consolidated(frame: DataFrame, schema: Schema) -> DataFrame:
+    """Identical rows are summed up: 0 and -0 are equal, but not one row."""
+    columns = [Rendered(name_of(column), storage) for column, storage in schema.items()]
+    apart = [each for each in columns if not is_identified(each.storage)]
+    keys = [expr(identity(each)).alias(f"key_{each.sql}") if each in apart else each.sql for each in columns]
+    sums = [sum_of(WEIGHT).alias(WEIGHT), *(any_value(each.sql).alias(each.sql) for each in apart)]
+    summed = frame.groupBy(*keys).agg(*sums).where(f"{WEIGHT} <> 0")
+    return summed.select(*(each.sql for each in columns), WEIGHT)
 
 
 def _from_files(

@@ -75,6 +75,21 @@ def require_java(environment: Mapping[str, str]) -> Java:
     return search.java
 
 
+def require_start(java: Java, memory: int) -> None:
+    """Refuse a Java that does not start with so many bytes of memory."""
+    option = f"-Xmx{memory >> 20}m"
+    attempt = subprocess.run(
+        [java.home / "bin" / "java", option, "-version"], capture_output=True, text=True, check=False
+    )
+    if attempt.returncode != 0:
+        said = " ".join((attempt.stdout + attempt.stderr).split())
+        raise ConfigurationError(
+            f"Java {java.version} in {java.home} does not start with {option}",
+            detail=said,
+            hint="Install another one, or set JAVA_HOME or --spark-memory, and restart gavial.",
+        )
+
+
 def spark_home_of(java: Java, directory: Path) -> Path:
     """The JAVA_HOME for Spark: the runtime's own, or a wrapper in `directory` that drops an argument.
 

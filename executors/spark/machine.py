@@ -1,10 +1,16 @@
-"""How much memory there is for this process: of the machine, or of the control group that it runs in."""
+"""How much memory there is for Spark: of the machine, or of the control group that this process runs in."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from typing import Final
+
+from catalog.errors import ConfigurationError
+from dialect.sizes import size_text
+
+LEAST_MEMORY: Final = 512 << 20
+"""Spark itself refuses to start with less than 450 MB, and Java keeps some of what it is given."""
 
 _LIMITS: Final = ("memory.max", "memory/memory.limit_in_bytes")
 
@@ -14,6 +20,22 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     limits = [_limit(groups / name) for name in _LIMITS]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(machine, *(each for each in limits if each is not None), machine)
+
+
+def require_memory(wanted: int) -> None:
+    """Refuse an amount of memory with which Java would not start, or that this machine does not have."""
+    most = memory_bytes()
+    machine = size_text(most >> 20 << 20)
+    if wanted < LEAST_MEMORY:
+        raise ConfigurationError(
+            f"--spark-memory is {size_text(wanted)}, and Spark needs at least {size_text(LEAST_MEMORY)}",
+            hint=f"This machine has {machine}. Without the option Spark takes a third of that.",
+        )
+    if wanted > most:
+        raise ConfigurationError(
+            f"--spark-memory is {size_text(wanted)}, and this machine has {machine}",
+            hint="Leave some of it to PostgreSQL. Without the option Spark takes a third of it.",
+        )
 
 
 def _limit(file: Path) -> int | None:

@@ -22,12 +22,11 @@ from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError
 from executors.spark.java import require_java, spark_home_of
-from executors.spark.machine import memory_bytes
+from executors.spark.machine import LEAST_MEMORY, memory_bytes
 
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 30
 END_SECONDS = 1
-LEAST_MEMORY = 1 << 29
 MOST_MEMORY = 31 << 30  # beyond that Java's references take twice the room
 
 # Variables of another Spark on this machine, which would be started in place of ours.
@@ -41,6 +40,8 @@ MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Filters on files are of dates as they are counted: Java's older dates have none that are infinite.
+    "spark.sql.datetime.java8API.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from catalog.storage import Decimal, ListOf, Plain, Storage
+from catalog.storage import Decimal, ListOf, Padded, Plain, Storage, Written
 from executors.spark.relation import WEIGHT, Schema, name_of
-from sources.arrow import arrow_type
+from sources.arrow import TEXT, VALUE, arrow_type
 
 _INTERVAL: Final = StructType(
     [
@@ -43,6 +43,7 @@ _PLAIN: Final[dict[Plain, DataType]] = {
     Plain.FLOAT32: FloatType(),
     Plain.FLOAT64: DoubleType(),
     Plain.TEXT: StringType(),
+    Plain.JSONB: StringType(),
     Plain.BYTES: BinaryType(),
     Plain.DATE: DateType(),
     Plain.TIME: LongType(),
@@ -58,9 +59,13 @@ def data_type(storage: Storage) -> DataType:
         case Plain():
             return _PLAIN[storage]
         case Decimal(precision=precision, scale=scale):
-            return DecimalType(precision, scale)
+            return DecimalType(max(1, precision), scale)
+        case Padded():
+            return StringType()
         case ListOf(element=element):
             return ArrayType(data_type(element))
+        case Written(value=value):
+            return StructType([StructField(VALUE, data_type(value)), StructField(TEXT, StringType())])
         case _:
             assert_never(storage)
 
