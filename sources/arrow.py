@@ -7,11 +7,14 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-from catalog.storage import Decimal, ListOf, Plain, Storage
+from catalog.storage import Decimal, ListOf, Padded, Plain, Storage, Written
 
 INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
 """Of a NULL all parts are NULL, so that they have to be able to."""
 
+VALUE: Final = "value"
+TEXT: Final = "text"
+"""The fields of what is stored as Written."""
 
 PLAIN: Final[Mapping[Plain, pa.DataType]] = {
     Plain.BOOLEAN: pa.bool_(),
@@ -21,6 +24,7 @@ PLAIN: Final[Mapping[Plain, pa.DataType]] = {
     Plain.FLOAT32: pa.float32(),
     Plain.FLOAT64: pa.float64(),
     Plain.TEXT: pa.string(),
+    Plain.JSONB: pa.string(),
     Plain.BYTES: pa.binary(),
     Plain.DATE: pa.date32(),
     Plain.TIME: pa.int64(),
@@ -36,11 +40,20 @@ def arrow_type(storage: Storage) -> pa.DataType:
         case Plain():
             return PLAIN[storage]
         case Decimal(precision=precision, scale=scale):
-            return pa.decimal128(precision, scale)
+            return pa.decimal128(max(1, precision), scale)
+        case Padded():
+            return pa.string()
         case ListOf(element=element):
             return pa.list_(arrow_type(element))
+        case Written(value=value):
+            return pa.struct([(VALUE, arrow_type(value)), (TEXT, pa.string())])
         case _:
             assert_never(storage)
+
+
+def is_written(type: pa.DataType) -> bool:
+    """Whether this is what is stored as Written: no interval."""
+    return bool(pa.types.is_struct(type) and type.get_field_index(TEXT) >= 0)
 
 
 def columns_with_bounds(schema: pa.Schema) -> list[str]:

@@ -7,7 +7,7 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from catalog.storage import Decimal, ListOf, Plain, StoredColumn
+from catalog.storage import Decimal, ListOf, Padded, Plain, StoredColumn, Written
 from catalog.types import OID
 from sources.arrow import arrow_type
 from sources.lists import find_elements
@@ -16,6 +16,7 @@ from sources.nulls import spread
 from sources.numeric import decode_numeric
 from sources.octets import Values
 from sources.strings import decode_string
+from sources.written_numeric import decode_written_numeric
 
 NUMBERS = {
     Plain.INT16: ">i2",
@@ -34,6 +35,12 @@ def decode_binary(column: StoredColumn, values: Values) -> pa.Array:
             return decode_numeric(column.name, decimal, values)
         case ListOf():
             return _lists(column, values)
+        case Written(value=Decimal() as decimal):
+            return decode_written_numeric(column.name, decimal, values)
+        case Written():
+            raise NotImplementedError("only numerics are stored so")
+        case Padded():
+            return decode_string(column, values)
         case Plain() as plain:
             return _plain(column, plain, values)
         case _:
@@ -50,14 +57,14 @@ def _plain(column: StoredColumn, storage: Plain, values: Values) -> pa.Array:
             return pa.array(values.numbers(NUMBERS[storage]))
         case Plain.BYTES:
             return values.gather()
-        case Plain.TEXT:
+        case Plain.TEXT | Plain.JSONB:
             return decode_string(column, values)
         case Plain.DATE:
-            return decode_date(column.name, values)
+            return decode_date(values)
         case Plain.TIMESTAMP | Plain.TIMESTAMPTZ:
             return decode_timestamp(column.name, values, arrow_type(storage))
         case Plain.INTERVAL:
-            return decode_interval(column.name, values)
+            return decode_interval(values)
         case _:
             assert_never(storage)
 

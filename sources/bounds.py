@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.batch import Bound, Bounds
+from sources.arrow import VALUE, is_written
 
 MOST_CHARACTERS: Final = 64
 """A longer text is no bound: cut, it would be another value."""
@@ -15,6 +17,8 @@ MOST_CHARACTERS: Final = 64
 
 def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
     """None where they are not known: no values, NaN, infinity, long text, types without a plain order."""
+    if is_written(column.type):
+        return _bounds_of_written(column)
     comparable = _comparable(column)
     if comparable is None:
         return None
@@ -27,6 +31,16 @@ def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
     if isinstance(least, str) and max(len(least), len(greatest)) > MOST_CHARACTERS:
         return None
     return Bounds(_bound(least), _bound(greatest), column.null_count > 0)
+
+
+def _bounds_of_written(column: pa.ChunkedArray) -> Bounds | None:
+    """Those of the values, if every row has one."""
+    values = pa.chunked_array([each.flatten()[0] for each in column.chunks], column.type.field(VALUE).type)
+    missing = column.null_count
+    if pc.sum(pc.is_valid(values)).as_py() != len(column) - missing:
+        return None
+    found = bounds_of(values)
+    return None if found is None else replace(found, nulls=missing > 0)
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -16,7 +16,15 @@ from psycopg import Connection
 
 from catalog.errors import Error, Fenced
 from catalog.failpoints import failpoint
-from catalog.store import commit_capture, note_capture, require_epoch, source_states
+from catalog.store import (
+    Attempt,
+    commit_capture,
+    note_capture,
+    note_failure,
+    note_unstorable,
+    require_epoch,
+    source_states,
+)
 from sources.login import connect
 from sources.mirrors import Mirrors, mirrors_beside
 from sources.place import Place
@@ -52,6 +60,8 @@ class Capture:
         self._scratch = scratch
         self._allow_unbounded_wal = allow_unbounded_wal
         self._pause = FIRST_PAUSE_SECONDS
+        self._attempted = time.monotonic()
+        self._failed_at: int | None = None
 
     def run(self, go_on: Callable[[], bool]) -> None:
         """Until told otherwise, whatever fails: what fails is noted in gavial.capture, and tried again.
@@ -59,6 +69,7 @@ class Capture:
         Raises Fenced as soon as somebody else has taken over.
         """
         while go_on():
+            self._attempted = time.monotonic()
             try:
                 self._follow(go_on)
             except Fenced:
@@ -68,7 +79,7 @@ class Capture:
                     raise
                 self._rest("paused", f"the disk is full: {error}", go_on)
             except Error as error:
-                self._rest("failed", " ".join(filter(None, (error.message, error.hint))), go_on)
+                self._rest("failed", " ".join(filter(None, (error.message, error.detail, error.hint))), go_on)
             except psycopg.Error as error:
                 self._rest("failed", str(error).strip(), go_on)
 
@@ -84,7 +95,8 @@ class Capture:
                 shutil.rmtree(self._scratch, ignore_errors=True)
                 self._scratch.mkdir(parents=True, mode=0o700)
                 free_slot(connection, self._slot)
-                note_capture(connection, place.epoch, "running", None)
+                if self._failed_at is None:
+                    note_capture(connection, place.epoch, "running", None)
                 watch = Watch(connection, place, self._slot, most)
                 with closing(Mirrors(mirrors_beside(self._scratch))) as mirrors:
                     begin = self._begin(connection, mirrors, position)
@@ -102,17 +114,22 @@ class Capture:
             return position
         return min(max(followed, confirmed_position(connection, self._slot)), position)
 
-    def progressed(self, position: int) -> None:
-        """Everything up to there is in the warehouse."""
+    def progressed(self, connection: Connection, position: int) -> None:
+        """Everything up to there is in the warehouse; a failure is over when that is more than before it."""
+        if self._failed_at is not None and position > self._failed_at:
+            note_capture(connection, self._place.epoch, "running", None)
+            self._failed_at = None
+            self._pause = FIRST_PAUSE_SECONDS
         self.position = position
-        self._pause = FIRST_PAUSE_SECONDS
 
     def _rest(self, state: str, detail: str, go_on: Callable[[], bool]) -> None:
         """Say what is wrong, where that is possible, and wait before the next attempt."""
         log.error("capture: %s", detail)
+        self._failed_at = self.position
+        attempt = Attempt(time.monotonic() - self._attempted, self._pause)
         try:
             with connect(self._place.address, "gavial catalog") as connection:
-                note_capture(connection, self._place.epoch, state, detail)
+                note_failure(connection, state, detail, attempt, self._place.epoch)
         except psycopg.Error as error:
             log.info("capture: cannot say so in the database: %s", error)
         end = time.monotonic() + self._pause
@@ -197,6 +214,8 @@ class _Follower:
                 sealed.arrivals,
                 sealed.emptied,
             )
+            if any(batch.unstorable for batch in sealed.batches):
+                note_unstorable(self._connection)
             failpoint("capture: committed")
         self._sealer.keep(ready.position)
         failpoint("capture: old rows kept")
@@ -207,4 +226,4 @@ class _Follower:
 
     def _confirm(self, position: int) -> None:
         self._stream.confirm(position)
-        self._capture.progressed(position)
+        self._capture.progressed(self._connection, position)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import ProtocolViolation
+from catalog.errors import ProtocolViolation, ValueNotStorable
 from catalog.storage import StoredColumn
 from sources.arrow import arrow_type
 from sources.binary import decode_binary
@@ -16,6 +16,7 @@ from sources.fields import Fields, Layout, walk
 from sources.nulls import spread
 from sources.octets import Mask, Octets, Positions, Values
 from sources.text import decode_text
+from sources.unstorable import joined
 
 # So many rows at once that their bytes and the working arrays stay in the processor's caches.
 BLOCK_ROWS = 16_384
@@ -25,12 +26,14 @@ BLOCK_ROWS = 16_384
 class Decoded:
     """Decoded rows: each column's values, which of them were not sent because unchanged, where the rows end.
 
-    A value that was not sent is NULL; a mask is None where all were sent.
+    A value that was not sent is NULL; a mask is None where all were sent. One that cannot be stored is NULL,
+    too, and `reasons` says why; these are None where all can be.
     """
 
     arrays: tuple[pa.Array, ...]
     unchanged: tuple[Mask | None, ...]
     ends: Positions
+    reasons: tuple[pa.Array | None, ...]
 
 
 def decode_rows(
@@ -38,8 +41,8 @@ def decode_rows(
 ) -> Decoded:
     """The rows that start at these ascending positions of less than 2 GiB.
 
-    The session that sends them has `sources.text.SETTINGS`. A value that cannot be stored as it is raises
-    ValueNotStorable, and bytes that are no such rows raise ProtocolViolation.
+    The session that sends them has `sources.text.SETTINGS`. Bytes that are no such rows raise
+    ProtocolViolation.
     """
     octets, limits = Octets(data), np.append(starts[1:], len(data))
     blocks = [
@@ -50,10 +53,13 @@ def decode_rows(
         return blocks[0]
     arrays = zip(*(block.arrays for block in blocks), strict=True)
     unchanged = zip(*(block.unchanged for block in blocks), strict=True)
+    reasons = zip(*(block.reasons for block in blocks), strict=True)
+    lengths = [len(block.ends) for block in blocks]
     return Decoded(
         arrays=tuple(map(pa.concat_arrays, arrays)),
         unchanged=tuple(_joined(masks, blocks) for masks in unchanged),
         ends=np.concatenate([block.ends for block in blocks]),
+        reasons=tuple(joined(each, lengths) for each in reasons),
     )
 
 
@@ -69,29 +75,59 @@ def _decode_block(
         fields.append(found)
     if (cursors > limits).any():
         raise ProtocolViolation("a row goes on behind the start of the next")
+    decoded = [_decode_fields(*pair) for pair in zip(columns, fields, strict=True)]
     return Decoded(
-        arrays=tuple(_decode_fields(*pair) for pair in zip(columns, fields, strict=True)),
+        arrays=tuple(each.array for each in decoded),
         unchanged=tuple(found.unchanged for found in fields),
         ends=cursors,
+        reasons=tuple(each.reasons for each in decoded),
     )
 
 
-def _decode_fields(column: StoredColumn, fields: Fields) -> pa.Array:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Column:
+    """Values of a column, and why those that are NULL instead cannot be stored; None where all can."""
+
+    array: pa.Array
+    reasons: pa.Array | None = None
+
+    def then(self, other: _Column) -> _Column:
+        """These and behind them others."""
+        lengths = len(self.array), len(other.array)
+        reasons = joined((self.reasons, other.reasons), lengths)
+        return _Column(pa.concat_arrays([self.array, other.array]), reasons)
+
+    def map(self, change: Callable[[pa.Array], pa.Array]) -> _Column:
+        """Both changed in the same way."""
+        return _Column(change(self.array), None if self.reasons is None else change(self.reasons))
+
+
+def _decode_fields(column: StoredColumn, fields: Fields) -> _Column:
     match fields.text:
         case bool(text):
-            array = _decode_values(column, fields.values, text)
+            decoded = _decode_values(column, fields.values, text)
         case text:
             texts = _decode_values(column, fields.values.where(text), True)
             binaries = _decode_values(column, fields.values.where(~text), False)
-            order = np.argsort(np.argsort(~text, kind="stable"))
-            array = pa.concat_arrays([texts, binaries]).take(pa.array(order))
-    return array if fields.present is None else spread(array, fields.present)
+            order = pa.array(np.argsort(np.argsort(~text, kind="stable")))
+            decoded = texts.then(binaries).map(lambda array: array.take(order))
+    present = fields.present
+    return decoded if present is None else decoded.map(lambda array: spread(array, present))
 
 
-def _decode_values(column: StoredColumn, values: Values, text: bool) -> pa.Array:
+def _decode_values(column: StoredColumn, values: Values, text: bool) -> _Column:
+    """Where one cannot be stored, the others can: it is looked for in halves."""
     if not len(values) or not column.kept:
-        return pa.nulls(len(values), arrow_type(column.storage))
-    return decode_text(column, values) if text else decode_binary(column, values)
+        return _Column(pa.nulls(len(values), arrow_type(column.storage)))
+    try:
+        return _Column(decode_text(column, values) if text else decode_binary(column, values))
+    except ValueNotStorable as error:
+        if len(values) == 1:
+            return _Column(pa.nulls(1, arrow_type(column.storage)), pa.array([error.detail], pa.string()))
+    first = np.arange(len(values)) < len(values) // 2
+    return _decode_values(column, values.where(first), text).then(
+        _decode_values(column, values.where(~first), text)
+    )
 
 
 def _joined(parts: Sequence[Mask | None], blocks: Sequence[Decoded]) -> Mask | None:

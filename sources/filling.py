@@ -16,12 +16,12 @@ from catalog.failpoints import failpoint
 from catalog.store import hold_epoch
 from sources.copying import Rows
 from sources.joining import tell, wait_for
-from sources.mirror import Mirror, MirrorLost, Stored, make_mirror
+from sources.mirror import Mirror, MirrorLost, Stored, make_mirror, prefix_of
 from sources.octets import Octets
 from sources.pgoutput import ToldColumn
 from sources.place import Place
 from sources.position import Position, Stopped, take_position
-from sources.shape import Shape, read_shape
+from sources.shape import Leaf, Shape, read_shape
 from sources.snapshot import pieces_of, rows_of
 from sources.tuples import from_copy, tuples_at
 from sources.versions import Version, version_of
@@ -97,8 +97,8 @@ class Filling:
                 return
             with self._position() as position:
                 failpoint("fill position taken")
-                for rows in self._rows(position, shape):
-                    _keep(rows, mirror, version, key)
+                for leaf, rows in self._rows(position, shape):
+                    _keep(rows, mirror, version, key, prefix_of(oid, leaf.oid))
             failpoint("fill copied")
             wait_for(position.lsn, self._passed, self._go_on)
             if read_shape(self._connection, oid) != shape:
@@ -112,12 +112,12 @@ class Filling:
             self._place.address, self._go_on, lambda process: tell(self._connection, self._place, process)
         )
 
-    def _rows(self, position: Position, shape: Shape) -> Iterator[Rows]:
+    def _rows(self, position: Position, shape: Shape) -> Iterator[tuple[Leaf, Rows]]:
         for piece in pieces_of(self._place.address, shape):
             for rows in rows_of(self._place.address, position, shape, piece):
                 if not self._go_on():
                     raise Stopped
-                yield rows
+                yield piece.leaf, rows
 
     def _use(self, oid: int) -> None:
         """Give the table its replica identity back."""
@@ -163,11 +163,13 @@ def end_of_wal(connection: Connection) -> int:
     return int(row[0])
 
 
-def _keep(rows: Rows, mirror: Mirror, version: Version, key: list[int]) -> None:
+def _keep(rows: Rows, mirror: Mirror, version: Version, key: list[int], prefix: bytes) -> None:
     """Portion by portion, for who follows changes waits meanwhile."""
     numbers = [column.number for column in version.columns]
     sent = from_copy(rows, len(numbers))
     found = tuples_at(Octets(sent.data), sent.starts, len(numbers), [numbers.index(number) for number in key])
-    stored = [Stored(key, version.number, row) for key, row in zip(found.keys, found.rows(), strict=True)]
+    stored = [
+        Stored(prefix + key, version.number, row) for key, row in zip(found.keys, found.rows(), strict=True)
+    ]
     for start in range(0, len(stored), PORTION_ROWS):
         mirror.copy(stored[start : start + PORTION_ROWS])

@@ -23,6 +23,13 @@ from sources.snapshot import copy_table
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.05
+# Rights, row security, damaged pages: what the server says of one table, and not of itself.
+_OF_THE_TABLE: Final = (
+    psycopg.ProgrammingError,
+    psycopg.InternalError,
+    psycopg.DataError,
+    psycopg.NotSupportedError,
+)
 # A row that somebody holds is that of a table about to change or to leave.
 _NOTE: Final = """
     WITH free AS (
@@ -128,7 +135,7 @@ def _join(
     except TableChanged:
         log.info("table %d changed while it was copied; it is copied again", shape.relation)
         return
-    except Error as error:
+    except (Error, *_OF_THE_TABLE) as error:
         _stop(connection, place, shape.relation, error)
         return
     failpoint("join copied")
@@ -168,9 +175,14 @@ def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> 
         time.sleep(_POLL_SECONDS)
 
 
-def _stop(connection: Connection, place: Place, relation: int, error: Error) -> None:
-    log.error("table %d cannot be captured: %s", relation, error.message)
-    _note(connection, place, [relation], "stopped", error.message)
+def _stop(connection: Connection, place: Place, relation: int, error: Error | psycopg.Error) -> None:
+    """This table alone: those who read others go on."""
+    words = str(error.message if isinstance(error, Error) else error.diag.message_primary or error)
+    row = connection.execute("SELECT gavial.ungranted(%s, current_user)", (relation,)).fetchone()
+    if row is not None and row[0] is not None:
+        words = f"{words} ({row[0]})"
+    log.error("table %d cannot be captured: %s", relation, words)
+    _note(connection, place, [relation], "stopped", words)
 
 
 def _note(

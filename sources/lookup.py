@@ -54,7 +54,9 @@ class Lookup:
     """Of one table while its rows have the same columns.
 
     `key` are the places of the columns that tell rows apart. A row that is older than the columns is brought
-    into their form by `renewed`, which is given the version that it has.
+    into their form by `renewed`, which is given the version that it has. Of a partition, `places` says where
+    the columns stand in what it tells, and `prefix` sets its keys apart from those of other partitions: a row
+    that moves is another row there.
     """
 
     def __init__(
@@ -63,11 +65,16 @@ class Lookup:
         version: Version,
         key: Sequence[int],
         renewed: Callable[[int, bytes], bytes],
+        places: Sequence[int] = (),
+        prefix: bytes = b"",
     ) -> None:
         self._mirror = mirror
         self._version = version
         self._key = key
         self._renewed = renewed
+        self._places = tuple(places or range(len(version.columns)))
+        self._told_key = [self._places[place] for place in key]
+        self._prefix = prefix
 
     def completed(self, messages: Messages) -> Iterator[Completed]:
         """The same changes with whole rows; what they leave is in the mirror as soon as they are taken."""
@@ -95,7 +102,7 @@ class Lookup:
                 changed[old_key] = None
                 if new is not None and partial:
                     new = filled(new, old)
-                    new_key = key_of(new, self._key)
+                    new_key = self._prefix + key_of(new, self._key)
             if new is not None and new_key is not None:
                 rows.new.append(new)
                 rows.size += len(new)
@@ -109,8 +116,9 @@ class Lookup:
         starts = messages.tuples.copy()
         starts[tells] = before.ends + 1
         after = self._tuples(messages, starts[has_new])
-        told = zip(before.keys, before.rows(), (letters[tells] == _TOLD).tolist(), strict=True)
-        new = zip(after.keys, after.rows(), after.partial.tolist(), strict=True)
+        whole_rows = (letters[tells] == _TOLD).tolist()
+        told = zip(self._keys(before), self._rows(before), whole_rows, strict=True)
+        new = zip(self._keys(after), self._rows(after), after.partial.tolist(), strict=True)
         for kind, first in zip(messages.kinds.tolist(), letters.tolist(), strict=True):
             old_key, old, whole = (None, None, False) if first == _NEW else next(told)
             new_key, row, partial = (None, None, False) if kind == DELETE else next(new)
@@ -119,7 +127,17 @@ class Lookup:
             yield Change(old_key, old if whole else None, new_key, row, partial)
 
     def _tuples(self, messages: Messages, starts: Positions) -> Tuples:
-        return tuples_at(messages.octets, starts, len(self._version.columns), self._key)
+        return tuples_at(messages.octets, starts, len(self._version.columns), self._told_key)
+
+    def _keys(self, tuples: Tuples) -> list[bytes]:
+        return [self._prefix + key for key in tuples.keys] if self._prefix else tuples.keys
+
+    def _rows(self, tuples: Tuples) -> list[bytes]:
+        """Each with the columns in the order of the version."""
+        rows = tuples.rows()
+        if self._places == tuple(range(len(self._places))):
+            return rows
+        return [joined([fields[place] for place in self._places]) for fields in map(split, rows)]
 
     def _held(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The rows of these keys, in the form of the columns."""

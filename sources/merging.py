@@ -13,6 +13,7 @@ from catalog.batch import Batch
 from catalog.failpoints import failpoint
 from catalog.store import forget_batches, hold_epoch, manifest, name_batches
 from sources.place import Place
+from sources.unstorable import alike
 from sources.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
 
 FEWEST_BATCHES: Final = 8
@@ -90,7 +91,7 @@ def _fits(batches: Sequence[Batch]) -> bool:
 
 def merged_batches(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
     """One batch with the sum of these, or none if nothing is left."""
-    table = consolidated(_together([warehouse.read(batch) for batch in batches]))
+    table = consolidated(together([warehouse.read(batch) for batch in batches]))
     if not table.num_rows:
         return ()
     start, end = min(batch.from_offset for batch in batches), max(batch.to_offset for batch in batches)
@@ -115,6 +116,7 @@ def consolidated(rows: pa.Table) -> pa.Table:
     return pa.table({name: sums.column(name) for name in names} | control).cast(rows.schema)
 
 
-def _together(tables: Sequence[pa.Table]) -> pa.Table:
+def together(tables: Sequence[pa.Table]) -> pa.Table:
     """The rows of all; a column that cannot be NULL in one of them may be one that can in another."""
-    return pa.concat_tables([each.cast(tables[0].schema) for each in tables])
+    same = alike(tables)
+    return pa.concat_tables([each.select(same[0].column_names).cast(same[0].schema) for each in same])

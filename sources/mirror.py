@@ -130,6 +130,15 @@ class Mirror:
         self._begun = False
 
 
+def prefix_of(table: int, leaf: int) -> bytes:
+    """What the keys of a partition begin with in the mirror of its partitioned table.
+
+    Changes of different partitions come one partition after the other, so that a row which moves must not
+    meet itself.
+    """
+    return b"" if leaf == table else leaf.to_bytes(4, "big")
+
+
 def make_mirror(path: Path) -> Mirror:
     """An empty one."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -56,7 +56,7 @@ def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
     negative = sign == NEGATIVE
     if (sign[~negative] != 0).any():
         raise ValueNotStorable(column, "It is NaN or infinite, which decimals cannot be.")
-    weight = np.where(count > 0, values.read(">i2", 2).astype(np.int64), _last_position(storage))
+    weight = np.where(count > 0, values.read(">i2", 2).astype(np.int64), last_position(storage))
     digits = Digits(values, count, weight)
     _require_place(column, storage, digits)
     high, low = _number(_parts(column, storage, digits))
@@ -67,7 +67,7 @@ def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
     return pa.Array.from_buffers(decimal, len(values), [None, pa.py_buffer(words)])
 
 
-def _last_position(storage: Decimal) -> int:
+def last_position(storage: Decimal) -> int:
     """The position of the last digit that a decimal has, perhaps in part."""
     return -((storage.scale + 3) // 4)
 
@@ -79,7 +79,7 @@ def _require_place(column: str, storage: Decimal, digits: Digits) -> None:
     top = int(digits.weight.max())
     if top > first or (top == first >= 0 and digits.at(first).max() >= 10 ** (whole - 4 * first)):
         raise ValueNotStorable(column, f"It has more than {whole} digits before the point.")
-    if int((digits.weight - digits.count).min()) + 1 < _last_position(storage):
+    if int((digits.weight - digits.count).min()) + 1 < last_position(storage):
         raise _too_fine(column, storage)
 
 
@@ -89,7 +89,7 @@ def _too_fine(column: str, storage: Decimal) -> ValueNotStorable:
 
 def _parts(column: str, storage: Decimal, digits: Digits) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """The digits from the first that any value has, in parts: how many digits, and what they are."""
-    last = _last_position(storage)
+    last = last_position(storage)
     for position in range(int(digits.weight.max()), last - 1, -1):
         width = min(4, storage.scale - 4 * (-position - 1)) if position < 0 else 4
         part, rest = np.divmod(digits.at(position), 10 ** (4 - width))

@@ -13,6 +13,8 @@ from psycopg import Connection, IsolationLevel, errors, pq, sql
 
 from sources.login import connect, session_address
 
+APPLICATION: Final = "gavial position"
+
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -30,18 +32,18 @@ class Stopped(Exception):
 
 @contextmanager
 def take_position(
-    address: str, go_on: Callable[[], bool], waiting: Callable[[int], None]
+    address: str, go_on: Callable[[], bool], waiting: Callable[[int], None], name: str = APPLICATION
 ) -> Iterator[Position]:
     """A position of now; the snapshot can be imported inside this context.
 
     The server first waits for every transaction that has written something; `waiting` is told the process
-    that waits, once a second. The slot that this takes is gone before the copy begins, so that it retains
-    no WAL: another session has taken its snapshot over.
+    that waits, once a second; the server shows it under this name. The slot that this takes is gone before
+    the copy begins, so that it retains no WAL: another session has taken its snapshot over.
     """
     with connect(address, "gavial snapshot") as holder:
         holder.isolation_level, holder.read_only = IsolationLevel.REPEATABLE_READ, True
         with holder.transaction():
-            with _temporary_slot(address, go_on, waiting) as taken:
+            with _temporary_slot(address, go_on, waiting, name) as taken:
                 holder.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(taken.snapshot))
                 exported = holder.execute("SELECT pg_export_snapshot()").fetchone()
                 assert exported is not None
@@ -50,12 +52,10 @@ def take_position(
 
 @contextmanager
 def _temporary_slot(
-    address: str, go_on: Callable[[], bool], waiting: Callable[[int], None]
+    address: str, go_on: Callable[[], bool], waiting: Callable[[int], None], name: str
 ) -> Iterator[Position]:
-    """It goes with its connection, whatever ends that."""
-    connection = pq.PGconn.connect(
-        session_address(address, "gavial position", replication="database").encode()
-    )
+    """It goes with its connection, whatever ends that; the server would not notice while it waits itself."""
+    connection = pq.PGconn.connect(session_address(address, name, replication="database").encode())
     try:
         if connection.status != pq.ConnStatus.OK:
             raise errors.OperationalError(connection.get_error_message())
@@ -77,6 +77,8 @@ def _temporary_slot(
         _slot, lsn, snapshot, _plugin = (made.get_value(0, column) or b"" for column in range(made.nfields))
         yield Position(parse_lsn(lsn.decode()), snapshot.decode())
     finally:
+        if connection.transaction_status == pq.TransactionStatus.ACTIVE:
+            connection.get_cancel().cancel()
         connection.finish()
 
 
@@ -86,13 +88,17 @@ def parse_lsn(text: str) -> int:
     return int(high, 16) << 32 | int(low, 16)
 
 
+def format_lsn(lsn: int) -> str:
+    """A position as PostgreSQL writes it."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
 def blockers(connection: Connection, process: int) -> str:
     """Whom a process waits for, in words."""
     row = connection.execute(
         """
-        SELECT coalesce(string_agg(coalesce(format('process %%s of %%s in a transaction since %%s',
-            a.pid, a.usename, date_trunc('second', a.xact_start)), 'a prepared transaction'), ', '), 'others')
-        FROM unnest(pg_blocking_pids(%s)) b LEFT JOIN pg_stat_activity a ON a.pid = b
+        SELECT coalesce(string_agg(gavial.process_words(b), ', '), 'others')
+        FROM unnest(pg_blocking_pids(%s)) b
         """,
         (process,),
     ).fetchone()

@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from catalog.batch import Batch
 from catalog.failpoints import failpoint
-from catalog.store import forget_batches, hold_epoch, manifest, name_batches
+from catalog.store import forget_batches, hold_epoch, manifest, name_batches, note_unstorable
 from sources.place import Place
 from sources.shape import Shape, read_shape
 from sources.warehouse import COMMIT_LSN, table_buffer
@@ -21,7 +21,8 @@ _CAPTURED: Final = """
     WITH here AS (SELECT '0/0'::pg_lsn + %(lsn)s::numeric AS lsn),
         moved AS (UPDATE gavial.capture SET position = greatest(position, lsn) FROM here)
     UPDATE gavial.sources
-    SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn, files = %(files)s
+    SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn, files = %(files)s,
+        generated = gavial.untold_columns(%(relation)s), outdated = '{}'
     FROM here WHERE relation = %(relation)s::oid
 """
 # Who has read what was captured before begins anew. None is publishing: what it reads is not captured.
@@ -76,6 +77,7 @@ def register(
         name_batches(connection, (*(replace(batch, schema_version=version) for batch in copied), *behind))
         values = {"lsn": lsn, "buffer": buffer, "relation": shape.relation, "detail": _left_out(shape)}
         connection.execute(_CAPTURED, values | {"files": _files(shape)})
+        note_unstorable(connection)
         computed = [row[0] for row in connection.execute(_ANEW, {"relation": shape.relation})]
         failpoint("join before commit")
     return (*(batch.file for batch in early), *computed)

@@ -12,7 +12,7 @@ from typing import Final
 from psycopg import errors, pq
 
 from sources.login import session_address
-from sources.position import parse_lsn
+from sources.position import format_lsn, parse_lsn
 
 DATA, KEEPALIVE = b"wk"
 
@@ -55,8 +55,7 @@ class Stream:
     """The changes of a slot from a position on."""
 
     def __init__(self, connection: pq.abc.PGconn, slot: str, position: int) -> None:
-        where = f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
-        command = f"START_REPLICATION SLOT {slot} LOGICAL {where} ({_OPTIONS})"
+        command = f"START_REPLICATION SLOT {slot} LOGICAL {format_lsn(position)} ({_OPTIONS})"
         run_command(connection, command, pq.ExecStatus.COPY_BOTH)
         self._connection = connection
         self._confirmed = self._told = position

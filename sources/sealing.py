@@ -21,31 +21,46 @@ from catalog.store import Arrived, SourceState, hold_epoch, manifest, source_sta
 from sources.changes import changes_of
 from sources.collected import Rows
 from sources.lookup import Lookup, renewed
-from sources.mirror import MirrorLost
+from sources.merging import together
+from sources.mirror import MirrorLost, prefix_of
 from sources.mirrors import Mirrors
 from sources.pgoutput import Relation
 from sources.place import Place
 from sources.transactions import Emptied, Part, Ready
-from sources.versions import Version, version_of, written_columns
+from sources.versions import Version, arrangement, version_of, written_columns
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 
 log = logging.getLogger(__name__)
 
+GATHERED_BYTES: Final = 32 << 20
 _LOST: Final = "the copy of its rows by key was lost; it is copied anew"
+_ALTERED: Final = "its columns changed; it is copied anew"
 _UNTOLD: Final = "an update or delete came without its whole old row"
 _HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
 _SET_ASIDE: Final = "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation = %s::oid"
 
 
 class Unfollowed(Exception):
-    """The columns of a table changed in a way that the stream does not tell: it has to be copied anew."""
+    """A table changed in a way that the stream does not tell: it has to be copied anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The columns of a table in rows that one of its partitions tells, which has them at these places."""
+
+    version: Version
+    places: tuple[int, ...]
 
 
 @dataclass(slots=True)
 class Sealed:
-    """Batches that no manifest names yet; what came to each table, and which were truncated."""
+    """Batches that no manifest names yet; what came to each table, and which were truncated.
+
+    What partitions tell of a table is gathered, by the version of its columns: many make one batch.
+    """
 
     batches: list[Batch] = field(default_factory=list)
+    gathered: defaultdict[tuple[int, int], list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
     arrivals: defaultdict[int, Arrived] = field(default_factory=lambda: defaultdict(Arrived))
     emptied: dict[int, int] = field(default_factory=dict)
 
@@ -69,7 +84,7 @@ class Sealer:
         self._mirrors = mirrors
         self._known = known
         self._breathe = breathe
-        self._versions: dict[int, tuple[Relation, Version]] = {}
+        self._versions: dict[tuple[int, int], tuple[Relation, Told]] = {}
 
     def seal(self, ready: Ready) -> Sealed:
         """Durable when this returns, and gone if it raises; a table that cannot be followed is set aside."""
@@ -79,9 +94,12 @@ class Sealer:
         sealed = Sealed()
         try:
             for part in ready.parts:
-                oid = part.relation.oid if isinstance(part, Rows) else part.relation
-                if oid in states and not self._seal_part(part, oid, states[oid], sealed):
-                    del states[oid]
+                leaf = part.relation.oid if isinstance(part, Rows) else part.relation
+                for oid in [oid for oid, source in states.items() if leaf in source.leaves]:
+                    if not self._seal_part(part, leaf, oid, states[oid], sealed):
+                        del states[oid]
+            for oid, version in list(sealed.gathered):
+                self._write(oid, version, sealed)
         except BaseException:
             self._place.warehouse.remove(batch.file for batch in sealed.batches)
             raise
@@ -92,24 +110,23 @@ class Sealer:
         for oid in self._mirrors.commit(position):
             self._set_aside(oid, "joining", _LOST)
 
-    def _seal_part(self, part: Part, oid: int, source: SourceState, sealed: Sealed) -> bool:
-        """False if the table is set aside; one whose copy is under way is copied again by itself."""
+    def _seal_part(self, part: Part, leaf: int, oid: int, source: SourceState, sealed: Sealed) -> bool:
+        """What came under the name of a table, for that table or for one of which it is a partition.
+
+        False if the table is set aside; one whose copy is under way is copied again by itself.
+        """
         captured = source.state == "captured"
         if source.state == "stopped":
             return False
         try:
-            for table, version in self._changes(part, oid, source, sealed):
-                if table.num_rows:
-                    lsns = pc.min_max(table.column(COMMIT_LSN))
-                    start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
-                    batch = self._place.warehouse.seal(table_buffer(oid), table, start, end, version)
-                    sealed.batches.append(batch)
-                    sealed.arrivals[oid] += arrived(table)
-                    failpoint("capture: batch sealed")
-                    self._breathe()
-        except Unfollowed:
+            for table, version in self._changes(part, leaf, oid, source, sealed):
+                sealed.gathered[oid, version].append(table)
+                size = sum(each.nbytes for each in sealed.gathered[oid, version])
+                if leaf == oid or size >= GATHERED_BYTES:
+                    self._write(oid, version, sealed)
+        except Unfollowed as error:
             if captured:
-                self._set_aside(oid, "joining", "its columns changed; it is copied anew")
+                self._set_aside(oid, "joining", str(error))
             return not captured
         except MirrorLost:
             self._set_aside(oid, "joining", _LOST)
@@ -119,16 +136,33 @@ class Sealer:
             return False
         return True
 
+    def _write(self, oid: int, version: int, sealed: Sealed) -> None:
+        """One batch of what was gathered for a table in a version of its columns."""
+        table = together(sealed.gathered.pop((oid, version)))
+        if not table.num_rows:
+            return
+        lsns = pc.min_max(table.column(COMMIT_LSN))
+        start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
+        sealed.batches.append(self._place.warehouse.seal(table_buffer(oid), table, start, end, version))
+        sealed.arrivals[oid] += arrived(table)
+        failpoint("capture: batch sealed")
+        self._breathe()
+
     def _changes(
-        self, part: Part, oid: int, source: SourceState, sealed: Sealed
+        self, part: Part, leaf: int, oid: int, source: SourceState, sealed: Sealed
     ) -> Iterator[tuple[pa.Table, int]]:
         match part:
             case Rows():
-                version = self._version(part.relation, source.state == "captured")
-                lookup = self._lookup(part.relation, source, version)
+                told = self._told(part.relation, oid, source.state == "captured")
+                lookup = self._lookup(part.relation, oid, source, told)
                 untold = partial(self._untold, oid, source)
-                for table in changes_of(part, version.columns, self._known, lookup, untold):
-                    yield table, version.number
+                columns = told.version.columns
+                for table in changes_of(part, columns, self._known, lookup, untold, told.places):
+                    yield table, told.version.number
+            case Emptied(lsn=lsn) if leaf != oid:
+                # Which of the rows were in the partition is not known.
+                if source.state == "captured" and lsn > self._known:
+                    raise Unfollowed("a partition was truncated; it is copied anew")
             case Emptied(lsn=lsn):
                 if source.state == "captured" and source.old_rows is not None:
                     self._mirrors.of(oid, source.old_rows).empty(lsn)
@@ -148,31 +182,42 @@ class Sealer:
         held = (*manifest(self._connection, buffer), *before)
         return [batch for batch in held if batch.to_offset >= emptied]
 
-    def _version(self, relation: Relation, captured: bool) -> Version:
+    def _told(self, relation: Relation, oid: int, captured: bool) -> Told:
         """A table that is told again may have other columns of the same names."""
-        told, version = self._versions.get(relation.oid, (None, None))
-        if told is not relation or version is None:
-            version = version_of(self._connection, relation.oid, relation.columns, captured)
-            if version is None:
-                raise Unfollowed
-            self._versions[relation.oid] = relation, version
-        return version
+        before, told = self._versions.get((oid, relation.oid), (None, None))
+        if before is not relation or told is None:
+            told = self._told_now(relation, oid, captured)
+            self._versions[oid, relation.oid] = relation, told
+        return told
 
-    def _lookup(self, relation: Relation, source: SourceState, version: Version) -> Lookup | None:
+    def _told_now(self, relation: Relation, oid: int, captured: bool) -> Told:
+        places: tuple[int, ...] | None = tuple(range(len(relation.columns)))
+        if oid != relation.oid:
+            places = arrangement(self._connection, oid, relation.columns)
+        if places is None:
+            raise Unfollowed(_ALTERED)
+        columns = [relation.columns[place] for place in places]
+        version = version_of(self._connection, oid, columns, captured)
+        if version is None:
+            raise Unfollowed(_ALTERED)
+        return Told(version, places)
+
+    def _lookup(self, relation: Relation, oid: int, source: SourceState, told: Told) -> Lookup | None:
         """By which old rows are found that are not told; None if nobody keeps them."""
         if source.state != "captured" or source.old_rows is None:
             return None
-        mirror = self._mirrors.of(relation.oid, source.old_rows)
+        mirror, version = self._mirrors.of(oid, source.old_rows), told.version
         places = {column.number: place for place, column in enumerate(version.columns)}
         key = [places[number] for number in source.key if number in places]
-        if len(key) < len(source.key) or not (relation.whole or set(key) == set(relation.key)):
+        told_key = {told.places[place] for place in key}
+        if len(key) < len(source.key) or not (relation.whole or told_key == set(relation.key)):
             raise MirrorLost("changes tell another key")
 
         def as_now(number: int, row: bytes) -> bytes:
-            before = written_columns(self._connection, relation.oid, number)
-            return renewed(row, before, written_columns(self._connection, relation.oid, version.number))
+            before = written_columns(self._connection, oid, number)
+            return renewed(row, before, written_columns(self._connection, oid, version.number))
 
-        return Lookup(mirror, version, key, as_now)
+        return Lookup(mirror, version, key, as_now, told.places, prefix_of(oid, relation.oid))
 
     def _untold(self, oid: int, source: SourceState) -> None:
         """What was changed before the table told whole rows, its copy will have."""

@@ -43,9 +43,7 @@ class Shape:
 
 _COLUMNS: Final = """
     SELECT a.attnum::int, a.attname::text, a.atttypid::int8, a.atttypmod, a.attcollation::int8
-    FROM pg_attribute a
-    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-    ORDER BY a.attnum
+    FROM gavial.told_columns(%s) a ORDER BY a.attnum
 """
 _TYPES: Final = """
     WITH RECURSIVE used AS (

@@ -11,12 +11,9 @@ from catalog.errors import ObjectNotInState
 from catalog.store import hold_epoch
 from sources.place import Place
 from sources.position import parse_lsn
+from sources.prerequisites import FACTS, facts_from, lacks_of_server, refusal_of
 from sources.replication import run_command, system_position
 
-_SETTINGS: Final = """
-    SELECT name, CASE name WHEN 'max_slot_wal_keep_size' THEN setting::bigint * 1048576 END, setting
-    FROM pg_settings WHERE name IN ('wal_level', 'max_slot_wal_keep_size')
-"""
 _STATUS: Final = """
     SELECT coalesce(wal_status, 'lost') = 'lost', (pg_current_wal_lsn() - restart_lsn)::bigint
     FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()
@@ -44,24 +41,14 @@ class SlotStatus:
 
 
 def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int | None:
-    """How much WAL the slot may keep; an error that names what has to be changed if capture cannot work."""
-    found = {name: (size, setting) for name, size, setting in connection.execute(_SETTINGS)}
-    _size, level = found["wal_level"]
-    if level != "logical":
-        raise ObjectNotInState(
-            f"wal_level is {level}, and capture needs logical",
-            hint="ALTER SYSTEM SET wal_level = 'logical'; and restart the server.",
-        )
-    most, _setting = found["max_slot_wal_keep_size"]
-    if most >= 0:
-        return int(most)
-    if not allow_unbounded_wal:
-        raise ObjectNotInState(
-            "max_slot_wal_keep_size is -1, so a slot could fill the server's disk",
-            hint="ALTER SYSTEM SET max_slot_wal_keep_size = '4GB'; SELECT pg_reload_conf(); "
-            "or start Gavial with --allow-unbounded-wal.",
-        )
-    return None
+    """How much WAL the slot may keep; an error that names all that is missing."""
+    row = connection.execute(FACTS, (None,)).fetchone()
+    assert row is not None
+    facts = facts_from(row)
+    missing = tuple(lacks_of_server(facts, allow_unbounded_wal))
+    if missing:
+        raise refusal_of(missing)
+    return None if facts.most_wal_kept is None or facts.most_wal_kept < 0 else facts.most_wal_kept
 
 
 def slot_status(connection: Connection, slot: str, most: int | None) -> SlotStatus:

@@ -19,6 +19,7 @@ from sources.login import connect
 from sources.place import Place
 from sources.position import Position, Stopped
 from sources.shape import Leaf, Shape
+from sources.unstorable import reasons_of, with_reasons
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 
 WORKERS: Final = 2
@@ -90,7 +91,7 @@ def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
     decoded = decode_rows(rows.data, rows.starts, [each.stored for each in shape.columns], Layout.COPY)
     count = len(rows.starts)
     columns = {f"a{each.number}": array for each, array in zip(shape.columns, decoded.arrays, strict=True)}
-    return pa.table(
+    table = pa.table(
         {
             **columns,
             WEIGHT: pa.repeat(pa.scalar(1, pa.int64()), count),
@@ -98,6 +99,7 @@ def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
             IS_UPDATE: pa.repeat(pa.scalar(False), count),
         }
     )
+    return with_reasons(table, reasons_of(count, dict(zip(columns, decoded.reasons, strict=True))))
 
 
 def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[Rows]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import ProtocolViolation, ValueNotStorable
-from catalog.storage import StoredColumn
+from catalog.storage import Padded, StoredColumn
 from catalog.types import BPCHAR, CHAR, JSONB, TIMETZ, UUID
 from sources.moments import timetz_texts
 from sources.octets import Values
@@ -19,7 +19,7 @@ CHARS = pa.array(["", *map(chr, range(1, 128)), *(f"\\{octet:03o}" for octet in 
 
 
 def decode_string(column: StoredColumn, values: Values) -> pa.Array:
-    """The text that PostgreSQL would write, bpchar without its padding."""
+    """The text that PostgreSQL would write, a bpchar of some length without its padding."""
     match column.type.oid:
         case oid if oid == UUID:
             return _uuids(values)
@@ -31,7 +31,7 @@ def decode_string(column: StoredColumn, values: Values) -> pa.Array:
             return strings(column.name, Values(values.octets, values.starts + 1, values.lengths - 1))
         case oid if oid == CHAR:
             return CHARS.take(pa.array(values.numbers("u1")))
-        case oid if oid == BPCHAR:
+        case oid if oid == BPCHAR and column.storage != Padded(None):
             return pc.ascii_rtrim(strings(column.name, values), " ")
         case _:
             return strings(column.name, values)

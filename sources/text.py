@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Final, assert_never
 
@@ -11,14 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import FeatureNotSupported, ValueNotStorable
-from catalog.storage import Decimal, ListOf, Plain, StoredColumn
-from catalog.types import BPCHAR
+from catalog.storage import Decimal, ListOf, Padded, Plain, StoredColumn, Written
 from dialect.interval_text import read_interval
+from dialect.moment_text import read_date, read_time, read_timestamp
 from sources.arrow import INTERVAL, arrow_type
 from sources.nulls import spread
 from sources.octets import Values
 from sources.strings import strings
 from sources.textlists import split_lists
+from sources.written_numeric import structs
 
 # What a session must have set for its texts to be read here.
 SETTINGS: Final[Mapping[str, str]] = {
@@ -30,12 +31,17 @@ SETTINGS: Final[Mapping[str, str]] = {
     "extra_float_digits": "1",
 }
 
+_FAR: Final = r"^\d{5}|BC$|infinity$"
 ZEROS_BEHIND = r"(\.\d*?)0+$"
 
 
 def decode_text(column: StoredColumn, values: Values) -> pa.Array:
     """These values, as the column stores them."""
-    texts = strings(column.name, values)
+    return decode_texts(column, strings(column.name, values))
+
+
+def decode_texts(column: StoredColumn, texts: pa.Array) -> pa.Array:
+    """These texts, as the column stores their values."""
     try:
         return _decode(column, texts)
     except (ValueError, OverflowError, FeatureNotSupported):  # Arrow's errors are ValueErrors
@@ -48,46 +54,60 @@ def _decode(column: StoredColumn, texts: pa.Array) -> pa.Array:
             return _decimals(decimal, texts)
         case ListOf():
             return _lists(column, texts)
+        case Written(value=Decimal() as decimal):
+            return structs(_decimals_if_they_fit(decimal, texts), texts)
+        case Written():
+            raise NotImplementedError("only numerics are stored so")
+        case Padded(length=length):
+            return texts if length is None else pc.ascii_rtrim(texts, " ")
         case Plain() as plain:
-            return _plain(column, plain, texts)
+            return _plain(plain, texts)
         case _:
             assert_never(column.storage)
 
 
-def _plain(column: StoredColumn, storage: Plain, texts: pa.Array) -> pa.Array:
+def _plain(storage: Plain, texts: pa.Array) -> pa.Array:
     match storage:
         case Plain.BOOLEAN:
             return _booleans(texts)
-        case Plain.TEXT:
-            return pc.ascii_rtrim(texts, " ") if column.type.oid == BPCHAR else texts
+        case Plain.TEXT | Plain.JSONB:
+            return texts
         case Plain.BYTES:
             return pa.array([bytes.fromhex(text[2:]) for text in texts.to_pylist()], pa.binary())
         case Plain.TIME:
-            return pa.array([read_interval(text).microseconds for text in texts.to_pylist()], pa.int64())
+            return pa.array([read_time(text) for text in texts.to_pylist()], pa.int64())
         case Plain.INTERVAL:
             return _intervals(texts)
-        case (
-            Plain.INT16
-            | Plain.INT32
-            | Plain.INT64
-            | Plain.FLOAT32
-            | Plain.FLOAT64
-            | Plain.DATE
-            | Plain.TIMESTAMP
-            | Plain.TIMESTAMPTZ
-        ):
+        case Plain.INT16 | Plain.INT32 | Plain.INT64 | Plain.FLOAT32 | Plain.FLOAT64:
             return texts.cast(arrow_type(storage))
+        case Plain.DATE:
+            return _moments(texts, storage, read_date, pa.int32())
+        case Plain.TIMESTAMP | Plain.TIMESTAMPTZ:
+            return _moments(texts, storage, read_timestamp, pa.int64())
         case _:
             assert_never(storage)
 
 
 def _decimals(storage: Decimal, texts: pa.Array) -> pa.Array:
+    numbers = _decimals_if_they_fit(storage, texts)
+    if numbers.null_count:
+        raise ValueError("a number has too many digits, or is none")
+    return numbers
+
+
+def _decimals_if_they_fit(storage: Decimal, texts: pa.Array) -> pa.Array:
     """Arrow takes numbers of too many digits for others, so they are looked at before."""
     plain = pc.replace_substring_regex(texts, ZEROS_BEHIND, r"\1")
     fits = rf"^-?0*\d{{0,{storage.precision - storage.scale}}}(\.\d{{0,{storage.scale}}})?$"
-    if not pc.all(pc.match_substring_regex(plain, fits)).as_py():
-        raise ValueError("a number has too many digits, or is none")
-    return plain.cast(arrow_type(storage))
+    missing = pa.scalar(None, pa.string())
+    return pc.if_else(pc.match_substring_regex(plain, fits), plain, missing).cast(arrow_type(storage))
+
+
+def _moments(texts: pa.Array, storage: Plain, read: Callable[[str], int], number: pa.DataType) -> pa.Array:
+    """Arrow reads years of four digits after Christ, and nothing that is infinite."""
+    if pc.any(pc.match_substring_regex(texts, _FAR)).as_py():
+        return pa.array([read(text) for text in texts.to_pylist()], number).cast(arrow_type(storage))
+    return texts.cast(arrow_type(storage))
 
 
 def _booleans(texts: pa.Array) -> pa.Array:

@@ -16,10 +16,15 @@ _LATEST: Final = """
     SELECT version, columns FROM gavial.schemas WHERE relation = %s::oid ORDER BY version DESC LIMIT 1
 """
 _WRITTEN: Final = "SELECT columns FROM gavial.schemas WHERE relation = %s::oid AND version = %s"
+# Where nobody notices that a table is written anew, a default may have been written into its older rows.
 _MISSING: Final = """
-    SELECT attnum::int, (attmissingval::text::text[])[1] FROM pg_attribute
-    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
-        AND (atthasdef OR atthasmissing OR attidentity <> '')
+    SELECT a.attnum::int, coalesce((a.attmissingval::text::text[])[1], d.value)
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        LEFT JOIN gavial.defaults d ON d.relation = a.attrelid AND d.number = a.attnum
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+        AND (a.atthasmissing OR d.value IS NOT NULL
+            OR (a.atthasdef OR a.attidentity <> '') AND (c.relkind = 'p' OR NOT EXISTS (
+                SELECT FROM pg_event_trigger t WHERE t.evtname = 'gavial_rewrite' AND t.evtenabled <> 'D')))
 """
 
 
@@ -69,6 +74,21 @@ def version_of(
         (relation, latest + 1, json.dumps([_written(each) for each in described])),
     )
     return Version(latest + 1, columns)
+
+
+def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn]) -> tuple[int, ...] | None:
+    """The places at which the columns of a partitioned table stand in rows that a partition of it tells.
+
+    A partition has the same columns, by name, as they were called then or are now; None if it has not.
+    """
+    row = connection.execute(_LATEST, (relation,)).fetchone()
+    written = [_parsed(*each).told.name for each in (row[1] if row else ())]
+    now = [each.stored.name for each in read_shape(connection, relation).columns]
+    places = {column.name: place for place, column in enumerate(told)}
+    for names in (written, now):
+        if places.keys() == set(names):
+            return tuple(places[name] for name in names)
+    return None
 
 
 def written_columns(connection: Connection, relation: int, version: int) -> tuple[Known, ...]:

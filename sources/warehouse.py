@@ -18,6 +18,7 @@ from catalog.batch import Batch
 from catalog.errors import DamagedBatch
 from sources.arrow import columns_with_bounds
 from sources.bounds import bounds_of
+from sources.unstorable import UNSTORABLE, unstorable_of
 
 WEIGHT: Final = "weight"
 COMMIT_LSN: Final = "commit_lsn"
@@ -53,6 +54,14 @@ class Warehouse:
         # As Hadoop reads it, which decodes nothing: a blank is a blank.
         self.uri = f"file://{self.root}" if self._local else uri
 
+    def probe(self) -> None:
+        """Write a small file and remove it; whatever goes wrong is raised."""
+        file = f"{self.root}/probe-{uuid.uuid4().hex}"
+        self._files.create_dir(self.root, recursive=True)
+        with self._files.open_output_stream(file) as stream:
+            stream.write(b"gavial")
+        self._files.delete_file(file)
+
     def seal(
         self, buffer: str, table: pa.Table, from_offset: int, to_offset: int, schema_version: int
     ) -> Batch:
@@ -80,9 +89,10 @@ class Warehouse:
             bounds={
                 name: found
                 for name in table.column_names
-                if name not in (COMMIT_LSN, IS_UPDATE)
+                if name not in (COMMIT_LSN, IS_UPDATE, UNSTORABLE)
                 and (found := bounds_of(table.column(name))) is not None
             },
+            unstorable=unstorable_of(table, WEIGHT),
         )
 
     def read(self, batch: Batch) -> pa.Table:
