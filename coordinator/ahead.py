@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
-import psycopg
 from psycopg import Connection
 
-from catalog.errors import Error, Fenced
 from catalog.paces import Period, paced_queries, periods
 from catalog.running import Running
 from coordinator.engine import Cancelled
-from coordinator.failing import failure_of
+from coordinator.failing import ends_all, log_failure
 from coordinator.pacing import Paced, due, rows_of
 from coordinator.query import StandingQuery
 from planner.paths import Path
@@ -76,10 +74,10 @@ class Ahead:
             return standing.work_ahead(connection, query, position, rows, failed, wanted)
         except Cancelled:
             return False
-        except (Error, psycopg.Error) as error:
-            if isinstance(error, Fenced) or connection.closed:
+        except Exception as error:
+            if ends_all(error, connection):
                 raise
-            log.info("standing query %s, worked ahead: %s", query, failure_of(error))
+            log_failure(log, query, error, "work ahead of the trigger")
             self._tried[query.id] = query.position, {**self._had(query), **rows}
             return False
 

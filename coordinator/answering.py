@@ -7,42 +7,57 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
 from uuid import UUID
 
-import psycopg
 from psycopg import AsyncConnection, Connection
 
-from catalog.errors import EngineLost, Error, Fenced
+from catalog.errors import EngineLost
+from catalog.executions import expected_seconds, forget_progress
 from catalog.failpoints import failpoint
+from catalog.paces import periods
 from catalog.running import (
     Run,
     Running,
     fail_query,
     fail_run,
-    finish_run,
     forget_history,
     forget_node_batches,
     is_wanted,
+    note_due,
+    require_copied_before,
     running_queries,
+    tell_refreshes,
     waiting_runs,
 )
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.store import hold_epoch
 from coordinator.ahead import Ahead
-from coordinator.due import Due, groups, is_first, is_triggered
+from coordinator.due import Due, Situation, counts_rows, due_moment, groups, is_first
 from coordinator.engine import Cancelled, Engine
-from coordinator.failing import Patience, failure_of, is_passing, needs_resume, status_after, why_not
+from coordinator.failing import (
+    Patience,
+    ends_all,
+    failure_of,
+    is_blocked,
+    is_passing,
+    log_failure,
+    status_after,
+    why_not,
+)
 from coordinator.fired import Clock
 from coordinator.merging import Merging
-from coordinator.query import Ready, StandingQuery
+from coordinator.publication import Computed, Publication, Waiting, publish
+from coordinator.publishing import require_unlocked
+from coordinator.query import StandingQuery
 from coordinator.scheduling import Scheduling
+from coordinator.turns import Request, Turns
 from coordinator.verifications import Verifications
 from sources.login import connect
 from sources.place import Place
@@ -84,15 +99,6 @@ class Answers:
             self._outcome.result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Computed:
-    """What is about to be published, and for whom."""
-
-    due: Due
-    standing: StandingQuery
-    ready: Ready
-
-
 class Answering:
     """The queries of a database, from the first firing of each to its last."""
 
@@ -107,6 +113,9 @@ class Answering:
         self._whole: set[UUID] = set()
         self._patience: defaultdict[UUID, Patience] = defaultdict(Patience)
         self._failed_at: dict[UUID, int] = {}
+        self._waiting: dict[UUID, Waiting] = {}
+        self._publications: list[Publication] = []
+        self._turns = Turns()
         self._signatures: Signatures | None = None
         self._awaited: list[int] = []
         self._looked_at = 0
@@ -120,6 +129,7 @@ class Answering:
         """Until told otherwise; what fails is said where users look, and tried again."""
         with connect(self._place.address, "gavial answers") as connection:
             connection.execute("LISTEN gavial")
+            forget_progress(connection)
             try:
                 while not self._stop.is_set():
                     if not self._look(connection):
@@ -127,6 +137,8 @@ class Answering:
                 self._collect_garbage(connection)
             finally:
                 self._verifications.release()
+                for publication in self._publications:
+                    publication.discard()
 
     def discard(self, files: Iterable[str]) -> None:
         """Delete files of the warehouse as soon as nobody reads them; any thread may ask for it."""
@@ -146,7 +158,7 @@ class Answering:
                 return
 
     def _look(self, connection: Connection) -> bool:
-        """Everything that is owed now; where nothing is, a part of what can be done ahead.
+        """Compute the result whose turn it is; where none is due, a part of what can be done ahead.
 
         False if nobody knows of more.
         """
@@ -154,18 +166,19 @@ class Answering:
         queries = running_queries(connection)
         runs = waiting_runs(connection)
         self._forget_others(connection, queries)
-        stopped = {each.id: each for each in queries if needs_resume(each)}
+        stopped = {each.id: each for each in queries if is_blocked(each)}
         for run in runs:
             if run.query in stopped:
-                fail_run(connection, run.id, why_not(stopped[run.query]))
+                with self._contained(connection, stopped[run.query]):
+                    fail_run(connection, run.id, why_not(stopped[run.query]))
         able = {each.id: each for each in queries if each.id not in stopped}
-        refreshes = [run for run in runs if run.kind == "refresh"]
-        due = [each for query in able.values() if (each := self._due(connection, query, refreshes))]
-        for group in groups(due):
-            self._answer(connection, group)
+        refreshes = [run for run in runs if run.kind == "refresh" and run.query in able]
+        computed = self._compute_next(connection, able, refreshes)
         self._verifications.look(connection, able, [run for run in runs if run.kind == "verify"])
-        self._awaited = [run.target for run in refreshes if run.query in able]
-        if due or runs or self._stop.is_set():
+        self._awaited = [run.target for run in refreshes]
+        if computed:
+            return True
+        if runs or self._stop.is_set():
             return False
         if self._scheduling.step(connection, able):
             self._ahead.renew()
@@ -175,120 +188,173 @@ class Answering:
         self._merging.step(connection)
         return False
 
-    def _due(self, connection: Connection, query: Running, refreshes: Sequence[Run]) -> Due | None:
-        """With the statements that its answer will do for; None if no answer is owed."""
+    def _compute_next(
+        self, connection: Connection, able: Mapping[UUID, Running], refreshes: Sequence[Run]
+    ) -> bool:
+        """One result, and publish its group if that was the last of it; False if none is due."""
+        for publication in tuple(self._publications):
+            publication.go_on_with(able)
+            self._publish_if_complete(connection, publication)
+        due = self._due_groups(connection, able, refreshes)
+        asked = {run.query for run in refreshes}
+        requests: dict[Request, Publication] = {}
+        for publication in (*self._publications, *due):
+            is_awaited = any(id in asked or is_first(each.query) for id, each in publication.left.items())
+            for each in publication.left.values():
+                requests[self._request(each, is_awaited)] = publication
+        if not requests:
+            return False
+        request, self._turns = self._turns.next(list(requests))
+        publication = requests[request]
+        if publication in due:
+            self._publications.append(publication)
+        self._compute(connection, publication, request)
+        self._publish_if_complete(connection, publication)
+        return True
+
+    def _due_groups(
+        self, connection: Connection, able: Mapping[UUID, Running], refreshes: Sequence[Run]
+    ) -> list[Publication]:
+        """The groups that are due, none of whose queries is in a publication that has begun."""
+        begun = {id for publication in self._publications for id in publication.members}
+        free = [each for id, each in able.items() if id not in begun]
+        situation = self._situation(connection, free, refreshes)
+        self._note_due(connection, free, situation)
+        due = groups(free, refreshes, situation)
+        self._note_waiting(connection, {each.query.id for group in due for each in group}, begun)
+        return [Publication.of(group, situation.position) for group in due]
+
+    def _situation(
+        self, connection: Connection, queries: Sequence[Running], refreshes: Sequence[Run]
+    ) -> Situation:
         position = self._position()
-        met = tuple(run for run in refreshes if run.query == query.id and run.target <= position)
-        told = bool(met) and query.status == "error"
-        if not query.captured or not (told or self._patience[query.id].is_over()):
-            return None
-        if query.status == "error" and not met:
-            owed = self._failed_at.get(query.id) != position
-        else:
-            owed = bool(met) or is_first(query) or self._is_emptied(query) or self._fires(connection, query)
-        return Due(query, met) if owed else None
+        asked = {run.query for run in refreshes if run.target <= position}
+        counting = [each.id for each in queries if counts_rows(each)]
+        came = periods(connection, counting) if counting else {}
+        return Situation(
+            datetime.now(UTC),
+            position,
+            {id: sum(period.came.values()) for id, period in came.items()},
+            {id for id, patience in self._patience.items() if not patience.is_over(id in asked)},
+            self._failed_at,
+            {each.id for each in queries if self._is_emptied(each)},
+        )
 
-    def _fires(self, connection: Connection, query: Running) -> bool:
-        def waiting() -> int:
-            return self._standing(connection, query).rows_waiting(connection, query)
+    def _note_due(self, connection: Connection, queries: Sequence[Running], situation: Situation) -> None:
+        """For those who ask how late a result is."""
+        moments = {each.id: due_moment(each, situation) if each.answered else None for each in queries}
+        if changed := {each.id: moments[each.id] for each in queries if moments[each.id] != each.due}:
+            note_due(connection, changed)
 
-        return is_triggered(query, datetime.now(UTC), waiting)
+    def _note_waiting(self, connection: Connection, due: Collection[UUID], begun: Collection[UUID]) -> None:
+        """Write down since when queries are due, and how much work they are expected to be."""
+        self._waiting = {id: each for id, each in self._waiting.items() if id in due or id in begun}
+        if new := [id for id in due if id not in self._waiting]:
+            moment, sizes = datetime.now(UTC), expected_seconds(connection, new)
+            self._waiting |= {id: Waiting(moment, Clock(), sizes.get(id, 0.0)) for id in new}
+
+    def _request(self, due: Due, is_awaited: bool) -> Request:
+        """A statement's queries share its time; so do those of a group that nobody asked for."""
+        query = due.query
+        own = query.options.get("PUBLISH_GROUP", query.id)
+        statement = due.refreshes[0].statement if due.refreshes else own
+        return Request(query.id, query.owner, statement, self._waiting[query.id].seconds, is_awaited)
 
     def _is_emptied(self, query: Running) -> bool:
         """Whether a crash may have emptied the answer since it was last looked at."""
         return query.unlogged and query.id not in self._whole
 
-    def _answer(self, connection: Connection, group: Sequence[Due]) -> None:
-        """Compute the answers of a group and publish them in one transaction; who fails stays out."""
-        moment, clock, position = datetime.now(UTC), Clock(), self._position()
-        computed: list[_Computed] = []
-        for due in group:
-            try:
-                computed.append(self._compute(connection, due, position))
-            except Cancelled:
-                log.info("standing query %s: not wanted any more", due.query)
-            except (Error, psycopg.Error) as error:
-                self._fail(connection, due, error)
-        if computed:
-            failpoint("publish: fired")
-            self._publish(connection, computed, moment, clock)
-
-    def _compute(self, connection: Connection, due: Due, position: int) -> _Computed:
+    def _compute(self, connection: Connection, publication: Publication, request: Request) -> None:
+        """Add a result to its group; who fails stays out."""
+        due, position = publication.left[request.query], publication.position
         query = due.query
-        standing = self._standing(connection, query)
-        emptied, wanted = self._is_emptied(query), self._wanted(connection, query)
         try:
-            ready = standing.fire(connection, query, position, emptied, wanted)
-        except EngineLost as error:
-            # It need not be this query's doing, and who stays out is not where the others of its group are.
-            log.info("standing query %s: %s", query, failure_of(error))
-            ready = standing.fire(connection, query, position, emptied, wanted)
-        return _Computed(due, standing, ready)
+            if request.awaited:
+                tell_refreshes(connection, publication.members, publication.progress(query))
+            standing = self._standing(connection, query)
+            emptied, wanted = self._is_emptied(query), self._wanted(connection, query)
+            require_copied_before(connection, query.id, position)
+            require_unlocked(connection, standing.prepared.answer.relation)
+            try:
+                ready = standing.fire(connection, query, position, emptied, wanted)
+            except EngineLost as error:
+                # It need not be this query's doing, and who stays out is not where the others are.
+                log.info("standing query %s: %s", query, failure_of(error))
+                ready = standing.fire(connection, query, position, emptied, wanted)
+            publication.computed.append(Computed(due, self._waiting[query.id], standing, ready))
+        except Cancelled:
+            log.info("standing query %s: not wanted any more", query)
+        except Exception as error:
+            if ends_all(error, connection):
+                raise
+            self._fail(connection, due, position, error)
+        finally:
+            del publication.left[query.id]
 
-    def _publish(
-        self, connection: Connection, computed: Sequence[_Computed], moment: datetime, clock: Clock
-    ) -> None:
-        """Whoever cannot be published is left out; a commit whose outcome is unknown leaves all files."""
-        published: list[_Computed] = []
-        failed: list[tuple[_Computed, Error | psycopg.Error | None]] = []
-        with connection.transaction():
-            hold_epoch(connection, self._place.epoch)
-            for each in computed:
-                try:
-                    with connection.transaction():
-                        if self._publish_one(connection, each, moment, clock):
-                            published.append(each)
-                        else:
-                            failed.append((each, None))
-                except (Error, psycopg.Error) as error:
-                    if connection.closed:
-                        raise
-                    failed.append((each, error))
-            failpoint("publish: before commit")
-        failpoint("publish: committed")
-        for each in published:
+    def _publish_if_complete(self, connection: Connection, publication: Publication) -> None:
+        if publication.left:
+            return
+        self._publications.remove(publication)
+        # A plan that was made since may have begun to compute anew.
+        current = [
+            each for each in publication.computed if self._known.get(each.due.query.id) is each.standing
+        ]
+        if not current:
+            publication.discard()
+            return
+        failpoint("publish: fired")
+        published = publish(connection, self._place.epoch, current)
+        for each in published.done:
             self._settle(each)
-        for each, why in failed:
+        outdated = [(each, None) for each in publication.computed if each not in current]
+        for each, why in (*published.failed, *outdated):
             each.standing.discard(each.ready)
             self._set_aside(each.due.query)
             if why is not None:
-                self._fail(connection, each.due, why)
+                self._fail(connection, each.due, publication.position, why)
 
-    def _publish_one(
-        self, connection: Connection, computed: _Computed, moment: datetime, clock: Clock
-    ) -> bool:
-        due = computed.due
-        if not computed.standing.publish(connection, due.query, computed.ready, moment, clock):
-            return False
-        for run in due.refreshes:
-            finish_run(connection, run.id, computed.ready.position)
-        return True
-
-    def _settle(self, computed: _Computed) -> None:
+    def _settle(self, computed: Computed) -> None:
         query = computed.due.query.id
         computed.standing.settle(computed.ready)
         self._whole.add(query)
+        self._waiting.pop(query, None)
         self._patience.pop(query, None)
         self._failed_at.pop(query, None)
 
     def _set_aside(self, query: Running) -> None:
         self._patience[query.id] = self._patience[query.id].longer()
 
-    def _fail(self, connection: Connection, due: Due, error: Error | psycopg.Error) -> None:
-        """Say what is wrong, to whoever waits as well; what may pass by itself is tried again in silence."""
-        if isinstance(error, Fenced) or connection.closed:
-            raise error
+    def _fail(self, connection: Connection, due: Due, position: int, error: Exception) -> None:
+        """Say what is wrong, to whoever waits as well; what may pass by itself is tried again in silence.
+
+        `position`: of the data in which it failed. Newer ones, which may have come meanwhile, may mend it.
+        """
         query, failure = due.query, failure_of(error)
-        log.info("standing query %s: %s", query, failure)
-        self._failed_at[query.id] = self._position()
+        log_failure(log, query, error)
+        self._failed_at[query.id] = position
         self._set_aside(query)
         if is_passing(failure):
+            with self._contained(connection, query):
+                words = f"trying again, because it failed: {failure.message}"
+                tell_refreshes(connection, [query.id], words)
             return
-        with connection.transaction():
+        with self._contained(connection, query), connection.transaction():
             hold_epoch(connection, self._place.epoch)
-            fail_query(connection, query, status_after(failure), failure)
-            for run in due.refreshes:
-                fail_run(connection, run.id, failure)
+            # Of a query that somebody changes meanwhile nothing is said: it is tried again as it is then.
+            if fail_query(connection, query, status_after(failure), failure):
+                for run in due.refreshes:
+                    fail_run(connection, run.id, failure)
+
+    @contextmanager
+    def _contained(self, connection: Connection, query: Running) -> Iterator[None]:
+        """Of what cannot be written down about a query another attempt is made; no other query suffers."""
+        try:
+            yield
+        except Exception as error:
+            if ends_all(error, connection):
+                raise
+            log_failure(log, query, error, "state")
+            self._set_aside(query)
 
     def _standing(self, connection: Connection, query: Running) -> StandingQuery:
         known = self._known.get(query.id)

@@ -3,47 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-_TIME: Final = pa.time64("us")
+from dialect.interval_text import INFINITE, NEGATIVE_INFINITE, Interval
+from dialect.moment_text import MICROSECONDS_A_DAY, write_date, write_time, write_timestamp
+from sources.arrow import is_written
+
+_NEAR_DAYS: Final = tuple((each - date(1970, 1, 1)).days for each in (date.min, date.max))
+_NEAR: Final = tuple(day * MICROSECONDS_A_DAY for day in _NEAR_DAYS)
+"""Between them Arrow writes what PostgreSQL reads: not years before Christ, of five digits, or infinite."""
 
 
 def as_csv(table: pa.Table, times: frozenset[str] = frozenset()) -> pa.Buffer:
     """The rows in the form of COPY (FORMAT csv): NULL is nothing at all, text is in quotes.
 
-    The columns named in `times` are times of day, stored as microseconds.
+    The columns named in `times` have times of day, or arrays of them, as microseconds.
     """
     named = zip(table.column_names, table.columns, strict=True)
-    columns = [_written(_plain(column, name in times)) for name, column in named]
+    columns = [_written(column.combine_chunks(), name in times) for name, column in named]
     written = pa.table(columns, names=[str(number) for number in range(len(columns))])
     sink = pa.BufferOutputStream()
     csv.write_csv(written, sink, csv.WriteOptions(include_header=False))
     return sink.getvalue()
 
 
-def _plain(column: pa.ChunkedArray, is_time: bool) -> pa.Array:
-    whole = column.combine_chunks()
-    return whole.cast(_TIME) if is_time else whole
-
-
-def _written(column: pa.Array) -> pa.Array:
+def _written(column: pa.Array, is_time: bool = False) -> pa.Array:
     """The column as text or as what the CSV writer writes as PostgreSQL reads it."""
     type = column.type
     match type:
+        case _ if is_time and pa.types.is_integer(type):
+            return _each(column, write_time)
         case _ if pa.types.is_binary(type):
             return _each(column, lambda value: "\\x" + value.hex())
+        case _ if is_written(type):
+            return _written_as(column)
         case _ if pa.types.is_struct(type):
             return _each(column, _interval)
         case _ if pa.types.is_list(type):
-            inner = _written(column.flatten()).cast(pa.string())
+            inner = _written(column.flatten(), is_time).cast(pa.string())
             return _each(pa.ListArray.from_arrays(column.offsets, inner, mask=column.is_null()), _array)
-        case _ if pa.types.is_timestamp(type) or pa.types.is_date(type) or pa.types.is_time(type):
-            return pc.cast(column, pa.string())
+        case _ if pa.types.is_date(type):
+            return _moments(column, pa.int32(), _NEAR_DAYS, write_date)
+        case _ if pa.types.is_timestamp(type):
+            zone = "" if type.tz is None else "+00"
+            return _moments(column, pa.int64(), _NEAR, lambda number: write_timestamp(number, zone))
     return column
+
+
+def _written_as(column: pa.Array) -> pa.Array:
+    """The text where there is one; `field` would give those of rows that are NULL as well."""
+    value, text = column.flatten()
+    return (
+        text if text.null_count == column.null_count else pc.coalesce(text, _written(value).cast(pa.string()))
+    )
+
+
+def _moments(
+    column: pa.Array, number: pa.DataType, near: tuple[int, ...], write: Callable[[int], str]
+) -> pa.Array:
+    numbers = column.cast(number)
+    found = pc.min_max(numbers)
+    least, greatest = found["min"].as_py(), found["max"].as_py()
+    if least is None or (near[0] <= least and greatest < near[1]):
+        return pc.cast(column, pa.string())
+    return _each(numbers, write)
 
 
 def _each(column: pa.Array, write: Callable[..., str]) -> pa.Array:
@@ -51,6 +79,8 @@ def _each(column: pa.Array, write: Callable[..., str]) -> pa.Array:
 
 
 def _interval(value: dict[str, int]) -> str:
+    if Interval(**value) in (INFINITE, NEGATIVE_INFINITE):
+        return "infinity" if value["months"] > 0 else "-infinity"
     return f"{value['months']} mons {value['days']} days {value['microseconds']} microseconds"
 
 

@@ -11,13 +11,14 @@ import psycopg
 from psycopg import Connection
 
 from catalog.errors import Error
-from catalog.store import take_over
+from catalog.store import Attempt, note_failure, take_over
 from coordinator.answering import Answers
 from coordinator.capturing import Capturing
 from coordinator.engine import Engine
 from coordinator.failures import Backoff, Reports
-from coordinator.identity import check_identity, check_rights
+from coordinator.identity import check_identity, check_rights, is_elsewhere
 from coordinator.orders import Orders
+from coordinator.retrying import Retrying
 from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
 from sources.filling import Filling
 from sources.joining import join_tables, tell_of_slot
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 0.1
 _END_SECONDS: Final = 5.0
+_LEAST_PAUSE_SECONDS: Final = 0.5
 
 
 def has_work(connection: Connection) -> bool:
@@ -62,6 +64,7 @@ class Database:
         self._orders = orders
         self._engine = engine
         self._stop = threading.Event()
+        self._wanted = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"database {name}", daemon=True)
         self._thread.start()
 
@@ -73,6 +76,11 @@ class Database:
     def stop(self) -> None:
         """Ask it to end."""
         self._stop.set()
+        self._wanted.set()
+
+    def hurry(self) -> None:
+        """A statement waits: what failed is tried again now."""
+        self._wanted.set()
 
     def wait(self) -> None:
         """Let it end in order, if it does so soon."""
@@ -87,10 +95,22 @@ class Database:
             except Stopped:
                 continue
             except (Error, psycopg.Error, OSError) as error:
-                reports.say(f"database {self._name!r} is not followed", error)
-                self._stop.wait(backoff.seconds())
+                words = reports.say(f"database {self._name!r} is not followed", error)
+                self._rest(words, Attempt(backoff.lasted(), backoff.seconds()))
             else:
                 return
+
+    def _rest(self, words: str, attempt: Attempt) -> None:
+        """Say what is wrong, where that is possible, and wait: not long when a statement waits."""
+        try:
+            with connect(self._address, "gavial") as session:
+                if not is_elsewhere(session):
+                    note_failure(session, "failed", words, attempt)
+        except psycopg.Error as error:
+            log.info("cannot say so in database %r: %s", self._name, error)
+        self._wanted.clear()
+        if not self._stop.wait(_LEAST_PAUSE_SECONDS):
+            self._wanted.wait(attempt.next - _LEAST_PAUSE_SECONDS)
 
     def _follow(self) -> None:
         """Until there is nothing to capture, or we are asked to stop."""
@@ -122,12 +142,14 @@ class Database:
         def go_on() -> bool:
             return not self._stop.is_set() and capturing.runs and answers.runs
 
+        retrying = Retrying()
         filling = Filling(session, place, capturing.mirrors, capturing.position, go_on)
         while go_on() and has_tables(session):
             begun = capturing.position() > 0
             if not begun:
                 tell_of_slot(session, place)
             notice_rewritten(session, place)
+            retrying.step(session)
             if not begun or not join_tables(session, place, capturing.position, go_on, answers.discard):
                 if begun:
                     filling.work()

@@ -1,10 +1,12 @@
-"""Which answers are owed: pure, on a clock that the caller has."""
+"""Which results are due, and which of them are published together: pure, on a clock that the caller has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from catalog.running import Run, Running
@@ -13,32 +15,142 @@ from coordinator.clock import next_time, rows_due
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A query whose answer is owed, and the statements that wait for it."""
+    """A query whose result is due, and the statements that wait for it."""
 
     query: Running
     refreshes: tuple[Run, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known besides the queries themselves.
+
+    `position`: up to where changes are captured. `rows_waiting`: of queries whose trigger counts rows.
+    `resting`: queries that failed lately; where an error was `seen_at` a position, only new changes can mend
+    it. `emptied`: queries whose result a crash may have emptied.
+    """
+
+    now: datetime
+    position: int
+    rows_waiting: Mapping[UUID, int]
+    resting: Collection[UUID] = ()
+    seen_at: Mapping[UUID, int] | None = None
+    emptied: Collection[UUID] = ()
+
+
+Group: TypeAlias = tuple[Due, ...]
+"""Queries that are published in one transaction, at one position."""
+
+
 def is_first(query: Running) -> bool:
-    """Whether an answer is owed because there is none, or none that can be built on."""
+    """Whether a result is due because there is none, or none that can be built on."""
     return query.status == "initialising" or not query.answered
 
 
-def is_triggered(query: Running, now: datetime, rows_waiting: Callable[[], int]) -> bool:
-    """Whether the query's trigger fires; its rows are counted only where they have a say."""
-    trigger = query.options.get("TRIGGER", "on demand")
-    moment = next_time(trigger, query.fired or now, ZoneInfo(query.settings.get("TimeZone", "UTC")))
-    if moment is not None and moment <= now:
+def counts_rows(query: Running) -> bool:
+    """Whether the rows that came decide when the query is due."""
+    return rows_due(query.options.get("TRIGGER", "on demand")) is not None
+
+
+def groups(queries: Sequence[Running], refreshes: Sequence[Run], situation: Situation) -> tuple[Group, ...]:
+    """What is due, each query in the group with which it is published, in the order of the queries.
+
+    Queries that one REFRESH names, and those of one owner that have the same PUBLISH_GROUP, are published
+    together; of the latter all are due when one is. A first result is published by itself.
+    """
+    able = {each.id: each for each in queries if _is_able(each, situation)}
+    # A query in error that rests is left out of what its statement names: of several one would always rest.
+    left_out = {each.id for each in queries if each.status == "error" and each.id in situation.resting}
+    ready = _ready([run for run in refreshes if run.query not in left_out], able, situation)
+    due = {id: Due(each, ready.get(id, ())) for id, each in able.items()}
+    owed = {id for id, each in due.items() if _is_due(each, situation)}
+    # A query in error is tried whenever something comes: that is no trigger of its group.
+    calling = (due[id] for id in owed if due[id].refreshes or able[id].status != "error")
+    called = {name for each in calling if (name := _publish_group(each.query)) is not None}
+    members = [each for id, each in due.items() if id in owed or _publish_group(each.query) in called]
+    return tuple(_together(members))
+
+
+def _is_able(query: Running, situation: Situation) -> bool:
+    return query.captured and query.id not in situation.resting
+
+
+def _ready(
+    refreshes: Sequence[Run], able: Mapping[UUID, Running], situation: Situation
+) -> dict[UUID, tuple[Run, ...]]:
+    """The runs that can be served now, by query: all of a statement, or none."""
+    waiting = {run.statement for run in refreshes if run.query not in able or run.target > situation.position}
+    ready: dict[UUID, tuple[Run, ...]] = {}
+    for run in refreshes:
+        if run.statement not in waiting:
+            ready[run.query] = (*ready.get(run.query, ()), run)
+    return ready
+
+
+def _is_due(due: Due, situation: Situation) -> bool:
+    query = due.query
+    if due.refreshes:
         return True
-    most = rows_due(trigger)
-    return most is not None and rows_waiting() >= most
+    if query.status == "error":
+        return (situation.seen_at or {}).get(query.id) != situation.position
+    return is_first(query) or query.id in situation.emptied or is_triggered(query, situation)
 
 
-def groups(due: Sequence[Due]) -> Iterator[tuple[Due, ...]]:
-    """What is published together: what is owed at the same time; a first answer keeps nobody waiting."""
-    together = tuple(each for each in due if not is_first(each.query))
-    if together:
-        yield together
+def is_triggered(query: Running, situation: Situation) -> bool:
+    """Whether the query's trigger fires."""
+    moment = _time_of(query, situation)
+    return (moment is not None and moment <= situation.now) or _has_rows(query, situation)
+
+
+def due_moment(query: Running, situation: Situation) -> datetime | None:
+    """When the trigger fires next, or fired, where the result of that is not there yet.
+
+    Of rows nobody knows when there will be enough: that there are is noticed, and stays noticed.
+    """
+    moment = _time_of(query, situation)
+    if not _has_rows(query, situation):
+        return moment
+    noticed = query.due if query.due is not None and query.due <= situation.now else situation.now
+    return noticed if moment is None else min(moment, noticed)
+
+
+def _time_of(query: Running, situation: Situation) -> datetime | None:
+    zone = ZoneInfo(query.settings.get("TimeZone", "UTC"))
+    return next_time(query.options.get("TRIGGER", "on demand"), query.fired or situation.now, zone)
+
+
+def _has_rows(query: Running, situation: Situation) -> bool:
+    most = rows_due(query.options.get("TRIGGER", "on demand"))
+    return most is not None and situation.rows_waiting.get(query.id, 0) >= most
+
+
+def _publish_group(query: Running) -> tuple[str, str] | None:
+    """Whose group of which name the query belongs to, once it has a result."""
+    name = query.options.get("PUBLISH_GROUP")
+    return None if name is None or is_first(query) else (query.owner, name)
+
+
+def _together(due: Sequence[Due]) -> Iterator[Group]:
+    """Queries that have a statement or a group in common, directly or by way of others."""
+    leader = {each.query.id: each.query.id for each in due}
+
+    def leader_of(query: UUID) -> UUID:
+        while leader[query] != query:
+            query = leader[query]
+        return query
+
+    first_with: dict[Hashable, UUID] = {}
     for each in due:
-        if is_first(each.query):
-            yield (each,)
+        for key in _keys(each):
+            leader[leader_of(each.query.id)] = leader_of(first_with.setdefault(key, each.query.id))
+    by_leader: dict[UUID, list[Due]] = {}
+    for each in due:
+        by_leader.setdefault(leader_of(each.query.id), []).append(each)
+    yield from map(tuple, by_leader.values())
+
+
+def _keys(due: Due) -> Iterator[Hashable]:
+    if not is_first(due.query):
+        yield from (("statement", run.statement) for run in due.refreshes)
+        if (group := _publish_group(due.query)) is not None:
+            yield group

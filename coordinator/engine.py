@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Final, TypeVar
 
 from pyspark.sql import SparkSession
 
-from catalog.errors import EngineFailed, EngineLost
+from catalog.errors import DiskFull, EngineFailed, EngineLost
 from coordinator.orders import Orders
 from executors.spark.failures import FAILURES, MORE_MEMORY, first_line
 from executors.spark.session import (
@@ -25,6 +26,8 @@ from executors.spark.session import (
 )
 
 Outcome = TypeVar("Outcome")
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _LOOK_SECONDS: Final = 0.5
 _END_SECONDS: Final = 10.0
@@ -76,6 +79,11 @@ class Engine:
             raise Cancelled
         return outcome.result()
 
+    @property
+    def starts(self) -> bool:
+        """Whether whatever is asked of it has to wait until Spark has started."""
+        return self._session is None
+
     def warm(self) -> None:
         """Begin before anything is asked of it: what is asked first needs not wait for Java to start."""
         if not self._warmed:
@@ -104,6 +112,12 @@ class Engine:
                 self._session = open_session(self._settings)
             return work(self._session)
         except BROKEN as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise DiskFull(
+                    "the disk of the warehouse is full",
+                    detail=str(error),
+                    hint="Free space there; nothing is lost.",
+                ) from error
             if not has_driver():
                 self._forget()
                 raise EngineLost(

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import Final
 
 import psycopg
+from psycopg import Connection
 
-from catalog.errors import Error
+from catalog.errors import Error, Fenced
 from catalog.running import Failure, Running
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0
 
-# Somebody was in the way, or stopped what we did: nothing that users need to be told.
-_PASSING: Final = ("40001", "40P01", "55P03", "57014")
+# Somebody was in the way, or stopped what we did, or a session broke: nothing is wrong with the query.
+_PASSING: Final = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "08000", "08003", "08006")
 # Its owner has lost a right, or its answer was written to.
 _SUSPENDING: Final = ("42501", "42809", "55000")
 # A table or view that it reads is not what it was: other data do not help.
 _LASTING: Final = (*_SUSPENDING, "0A000")
 
 
-def failure_of(error: Error | psycopg.Error) -> Failure:
-    """The error as clients are told it."""
-    if isinstance(error, Error):
-        return Failure(error.sqlstate, error.message, error.detail, error.hint)
-    found = error.diag
-    message = found.message_primary or str(error)
-    return Failure(error.sqlstate or "XX000", message, found.message_detail, found.message_hint)
+def failure_of(error: Exception) -> Failure:
+    """The error as clients are told it; one that nobody foresaw is an internal error, as PostgreSQL's are."""
+    match error:
+        case Error():
+            return Failure(error.sqlstate, error.message, error.detail, error.hint)
+        case psycopg.Error():
+            told = error.diag
+            message = told.message_primary or str(error)
+            lost = "08006" if isinstance(error, psycopg.OperationalError) else "XX000"
+            return Failure(error.sqlstate or lost, message, told.message_detail, told.message_hint)
+        case _:
+            return Failure("XX000", f"internal error: {type(error).__name__}: {error}")
+
+
+def log_failure(log: logging.Logger, query: Running, error: Exception, work: str = "result") -> None:
+    """One line for an error that queries may have, where it was raised for one that nobody foresaw."""
+    foreseen = isinstance(error, Error | psycopg.Error)
+    level = logging.INFO if foreseen else logging.ERROR
+    trace = None if foreseen else error
+    log.log(level, "standing query %s, its %s: %s", query, work, failure_of(error), exc_info=trace)
+
+
+def ends_all(error: Exception, connection: Connection) -> bool:
+    """Whether the error is no query's own: then no other one can be worked on either."""
+    return isinstance(error, Fenced) or connection.closed
 
 
 def is_passing(failure: Failure) -> bool:
@@ -46,8 +66,16 @@ def needs_resume(query: Running) -> bool:
     return query.status == "suspended" or (query.status == "error" and query.sqlstate in _LASTING)
 
 
+def is_blocked(query: Running) -> bool:
+    """Whether nothing can be done for the query until somebody changes it, or a table that it reads."""
+    return query.stopped is not None or needs_resume(query)
+
+
 def why_not(query: Running) -> Failure:
     """What a statement is told that waits for such a query."""
+    if query.stopped is not None and query.status != "suspended":
+        hint = "It is tried again by itself."
+        return Failure("55000", f'standing query "{query.name}" is in error', query.stopped, hint)
     if query.status == "error" and query.sqlstate is not None:
         return Failure(query.sqlstate, f'standing query "{query.name}" is in error', query.detail)
     hint = f"ALTER STANDING QUERY {query.name} RESUME"
@@ -56,15 +84,15 @@ def why_not(query: Running) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Until when a query that failed is left alone, and for how long after it fails again."""
+    """Since when a query that failed is left alone, and for how long."""
 
-    until: float = 0.0
-    seconds: float = _FIRST_SECONDS
+    since: float = float("-inf")
+    seconds: float = 0.0
 
-    def is_over(self) -> bool:
-        """Whether it may be tried again."""
-        return time.monotonic() >= self.until
+    def is_over(self, asked: bool) -> bool:
+        """Whether it may be tried again; soon, where somebody has asked for it."""
+        return time.monotonic() >= self.since + (min(self.seconds, _FIRST_SECONDS) if asked else self.seconds)
 
     def longer(self) -> Patience:
         """It has failed again."""
-        return Patience(time.monotonic() + self.seconds, min(2 * self.seconds, _LONGEST_SECONDS))
+        return Patience(time.monotonic(), min(max(2 * self.seconds, _FIRST_SECONDS), _LONGEST_SECONDS))

@@ -9,13 +9,15 @@ from typing import Final
 from catalog.errors import Error
 
 _SHORTEST_SECONDS: Final = 1.0
-_LONGEST_SECONDS: Final = 30.0
+_LONGEST_SECONDS: Final = 10.0
+"""Shorter than the patience of statements that wait for a coordinator."""
 
 
 def in_one_line(error: BaseException) -> str:
     """An error for the log and for users."""
     if isinstance(error, Error):
-        return " ".join(filter(None, (error.message, error.detail, error.hint)))
+        detail = f": {error.detail.rstrip('.')}" if error.detail else ""
+        return f"{error.message}{detail}" + (f" ({error.hint})" if error.hint else "")
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -48,6 +50,10 @@ class Backoff:
     def begin(self) -> None:
         """An attempt begins."""
         self._began = time.monotonic()
+
+    def lasted(self) -> float:
+        """How many seconds ago the attempt began."""
+        return time.monotonic() - self._began
 
     def seconds(self) -> float:
         """The attempt has failed."""

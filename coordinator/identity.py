@@ -7,6 +7,13 @@ from uuid import UUID
 from psycopg import Connection
 
 from catalog.errors import ConfigurationError
+from sources.prerequisites import FACTS, facts_from, lacks_of_login, refusal_of
+
+
+def is_elsewhere(connection: Connection) -> bool:
+    """Whether the database is a copy, or was restored, and no query of it was resumed since."""
+    row = connection.execute("SELECT gavial.is_elsewhere()").fetchone()
+    return row is None or bool(row[0])
 
 
 def check_identity(connection: Connection) -> UUID:
@@ -23,19 +30,9 @@ def check_identity(connection: Connection) -> UUID:
 
 
 def check_rights(connection: Connection) -> None:
-    """The login can follow changes and write down what it has."""
-    row = connection.execute(
-        "SELECT r.rolname, r.rolreplication OR r.rolsuper, has_table_privilege('gavial.capture', 'UPDATE') "
-        "FROM pg_roles r WHERE r.rolname = current_user"
-    ).fetchone()
+    """Refuse a login that cannot follow changes or write down what it has."""
+    row = connection.execute(FACTS, (None,)).fetchone()
     assert row is not None
-    name, replicates, writes = row
-    if not replicates:
-        raise ConfigurationError(
-            f'the role "{name}" may not follow changes', hint=f'ALTER ROLE "{name}" REPLICATION'
-        )
-    if not writes:
-        raise ConfigurationError(
-            f'the role "{name}" may not write to the schema gavial',
-            hint=f'Let a superuser run: gavial install --login "{name}".',
-        )
+    missing = [lack for lack in lacks_of_login(facts_from(row)) if lack.is_fatal]
+    if missing:
+        raise refusal_of(missing)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal as Number
+from typing import Final
 
 from catalog.batch import Batch, Bound, Bounds
-from catalog.storage import Decimal, Storage
+from catalog.storage import Decimal, Padded, Plain, Storage, Written
 from coordinator.shelf import Shelf
 from coordinator.work import Work
 from executors.spark.firing import Part, Range, range_at
 from planner.pruning import Limit, Limits, Sources
 from planner.weighted import Moment
+
+_NOT_BOUNDED: Final[frozenset[Storage]] = frozenset((Plain.JSONB, Padded(None)))
+"""Equal values are texts that may lie on both sides of a bound."""
 
 
 class Needed:
@@ -66,6 +70,9 @@ class Needed:
         if own is None or None in theirs:
             return True
         storage = self._work.schemas[buffer][limit.column]
+        storages = {storage, *(self._work.schemas[each][column] for each, column in limit.sources)}
+        if storages & _NOT_BOUNDED:
+            return True
         return any(
             _overlap(own, each, storage) or (limit.nulls and own.nulls and each.nulls)
             for each in theirs
@@ -93,6 +100,6 @@ def _overlap(one: Bounds, other: Bounds, storage: Storage) -> bool:
 
 def _comparable(bound: Bound, storage: Storage) -> Number | bytes | float | int:
     """In the order that its column has: text by its bytes, exact numbers by value."""
-    if isinstance(storage, Decimal):
+    if isinstance(storage, Decimal) or (isinstance(storage, Written) and isinstance(storage.value, Decimal)):
         return Number(str(bound))
     return bound.encode() if isinstance(bound, str) else bound

@@ -47,7 +47,8 @@ class Outlook:
         goal = self.schedule.goal
         batch = dearness * self.batch_work(came)
         share = work / batch if batch else 0.0
-        met = share <= goal.final_work if goal.seconds is None else seconds <= goal.seconds
+        is_met = share <= goal.final_work if goal.seconds is None else seconds <= goal.seconds
+        met = is_met if any(came.values()) else None  # where nothing came, nothing could be missed
         return Outcome(goal.final_work if goal.seconds is None else None, share, batch, seconds, met)
 
     def batch_work(self, came: Mapping[int, int]) -> float:

@@ -9,8 +9,10 @@ from typing import Any
 from psycopg import Connection
 
 from catalog.description import table_from, view_from, with_types
+from catalog.errors import ConcurrentChange
 from catalog.schema import Table
 from catalog.signatures import Signatures
+from catalog.storage import LAYOUT
 from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.bind import bind
 from dialect.bound import Query
@@ -32,10 +34,12 @@ class Bound:
 
 
 def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:
-    """The SELECT of a hidden view as it stands now."""
+    """The SELECT of a hidden view as it stands now; ConcurrentChange where a part of it was dropped."""
     row = connection.execute(_QUESTION, (view,)).fetchone()
     assert row is not None
     asked: dict[str, Any] = row[0]
+    if not _is_whole(asked):
+        raise ConcurrentChange("the standing query, or a relation that it reads, was dropped")
     known = with_types(signatures, asked["types"])
     views = {each["oid"]: view_from(each) for each in asked["views"]}
     tables = {each.name: each for each in map(table_from, asked["tables"])}
@@ -43,6 +47,17 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
     query = bind(own.text, tables, known, own.columns, {each.name: each for each in views.values()})
     collations = C_COLLATIONS | ({DEFAULT_COLLATION} if asked["binary"] else frozenset())
     return Bound(query, tuple(tables.values()), Environment(known.types, collations))
+
+
+def _is_whole(asked: dict[str, Any]) -> bool:
+    """Whether everything that the question is about was there while it was put together.
+
+    What describes a relation is looked up later than the snapshot from which the list of relations comes.
+    """
+    views, tables = asked["views"] or (), asked["tables"]
+    views_are_there = all(each is not None and each["text"] is not None for each in views)
+    view_is_there = views_are_there and any(each["oid"] == asked["view"] for each in views)
+    return view_is_there and all(each is not None for each in tables)
 
 
 def plan_bound(bound: Bound, statistics: Statistics, methods: tuple[Method, ...]) -> Planned:
@@ -53,4 +68,4 @@ def plan_bound(bound: Bound, statistics: Statistics, methods: tuple[Method, ...]
 
 def digest_of(planned: Planned) -> str:
     """Fingerprint of what is kept and how: of another one nothing can be used."""
-    return hashlib.sha256(repr((planned.delta, planned.values)).encode()).hexdigest()
+    return hashlib.sha256(repr((LAYOUT, planned.delta, planned.values)).encode()).hexdigest()

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.running import Running, plan_of, save_plan
+from catalog.errors import ObjectNotInState
+from catalog.running import Running, lock_query, plan_of, save_plan
 from catalog.schema import Table
 from catalog.signatures import Signatures
-from catalog.storage import FREE_NUMERIC, Storage
+from catalog.storage import ListOf, Plain
 from catalog.store import hold_epoch
-from catalog.types import NO_TYPMOD, NUMERIC
 from coordinator.planning import Bound, bind_view, digest_of, plan_bound
 from coordinator.publishing import Answer, StoredColumn
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
@@ -21,8 +21,8 @@ from dialect.postgres_scalar import write
 from executors.spark.compile import compile_subplan, schemas_of
 from executors.spark.relation import name_of
 from planner.delta_method import methods_of
-from planner.logical import Field
 from planner.plan import Planned
+from planner.rounded import rounded_outputs
 from planner.weighted import NodeBuffer, TableBuffer
 from sources.place import Place
 
@@ -48,7 +48,27 @@ def prepare_planned(
 ) -> Prepared:
     """The same, by this plan and for this table."""
     work = _work(query, bound, planned)
+    _require_captured(connection, work)
     return Prepared(work, _answer_table(connection, relation, work, planned), bound.tables)
+
+
+def _require_captured(connection: Connection, work: Work) -> None:
+    """What the plan reads of a table, its changes have to tell."""
+    for buffer in work.plan.buffers:
+        if not isinstance(buffer, TableBuffer):
+            continue
+        found = connection.execute(
+            "SELECT a.attnum::int FROM gavial.told_columns(%(relation)s) a WHERE NOT EXISTS ("
+            "SELECT FROM gavial.sources s WHERE s.relation = %(relation)s::oid AND s.state = 'captured' "
+            "AND a.attnum = ANY (s.outdated))",
+            {"relation": work.tables[buffer.number]},
+        )
+        told = {row[0] for row in found}
+        for field, number in zip(buffer.fields, buffer.attributes, strict=True):
+            if number not in told:
+                raise ObjectNotInState(
+                    f'column "{field.name}" of table "{buffer.table.name}" is not captured'
+                )
 
 
 def _planned_before(connection: Connection, query: Running, bound: Bound) -> Planned | None:
@@ -67,6 +87,7 @@ def _plan_anew(connection: Connection, place: Place, query: Running, bound: Boun
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
     with connection.transaction():
         hold_epoch(connection, place.epoch)
+        lock_query(connection, query.id)
         files = save_plan(connection, query.id, digest_of(planned), described, pattern)
     place.warehouse.remove(files)
     return planned
@@ -89,20 +110,18 @@ def _work(query: UUID, bound: Bound, planned: Planned) -> Work:
 def _answer_table(connection: Connection, relation: int, work: Work, planned: Planned) -> Answer:
     buffer = next(each for each in work.plan.buffers if each.number == work.plan.answer)
     assert isinstance(buffer, NodeBuffer)
+    schema = work.schemas[buffer.number]
     stored = tuple(
-        StoredColumn(name_of(each.column), _type_name(connection, each.type.oid, each.type.typmod))
+        StoredColumn(
+            name_of(each.column),
+            _type_name(connection, each.type.oid, each.type.typmod),
+            schema[each.column] in (Plain.TIME, ListOf(Plain.TIME)),
+        )
         for each in buffer.fields
     )
-    schema = work.schemas[buffer.number]
-    names = {each.column: _read(each, schema[each.column]) for each in buffer.fields}
-    return Answer(relation, stored, tuple(write(each, names) for each in planned.values))
-
-
-def _read(field: Field, storage: Storage) -> str:
-    """A stored column as PostgreSQL knows it: a number of any scale has no more digits than it needs."""
-    name = name_of(field.column)
-    free = field.type.oid == NUMERIC and field.type.typmod == NO_TYPMOD and storage == FREE_NUMERIC
-    return f"pg_catalog.trim_scale({name})" if free else name
+    names = {each.column: name_of(each.column) for each in buffer.fields}
+    finish = tuple(write(each, names) for each in planned.values)
+    return Answer(relation, stored, finish, rounded_outputs(planned.optimised))
 
 
 def _type_name(connection: Connection, oid: int, typmod: int) -> str:

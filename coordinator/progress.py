@@ -11,7 +11,7 @@ from psycopg import Connection
 
 from catalog.executions import note_progress
 
-_QUIET_SECONDS: Final = 2.0
+_QUIET_SECONDS: Final = 1.0
 """Of what is over sooner nobody wants to hear."""
 
 
@@ -31,7 +31,7 @@ class Progress:
         self.part, self.rows = self.part + 1, rows
 
     def __str__(self) -> str:
-        return f"computing the answer: part {self.part} of {self.parts}, {self.rows:,} changed rows"
+        return f"computing the result: part {self.part} of {self.parts}, {self.rows:,} changed rows"
 
 
 @dataclass(slots=True)
@@ -41,6 +41,7 @@ class Telling:
     connection: Connection
     firing: int
     progress: Progress
+    starts: Callable[[], bool]
     wanted: Callable[[], bool]
     told: str = ""
     began: float = field(default_factory=time.monotonic)
@@ -49,7 +50,14 @@ class Telling:
         """Whether somebody still wants the outcome; who asks now and then keeps others informed."""
         if self.progress.part:
             self.tell(str(self.progress))
+        else:
+            self.tell("starting Spark" if self.starts() else "computing the result")
         return self.wanted()
+
+    def end(self) -> None:
+        """Nothing is done any more."""
+        if self.told and not self.connection.closed:
+            note_progress(self.connection, self.firing, None)
 
     def tell(self, words: str) -> None:
         """What is done now."""

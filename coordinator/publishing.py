@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 import pyarrow as pa
-from psycopg import Connection
+from psycopg import Connection, errors
 from psycopg.sql import SQL, Composed, Identifier
 
-from catalog.errors import AnswerDiffers
+from catalog.errors import AnswerDiffers, ConcurrentChange
 from catalog.failpoints import failpoint
 from coordinator.copying_out import as_csv
 
@@ -23,19 +23,27 @@ _HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column of what was computed: the name it has there, and its type as PostgreSQL writes it."""
+    """A column of what was computed: the name it has there, and its type as PostgreSQL writes it.
+
+    `has_times` says that it has times of day, or arrays of them: they are computed as microseconds.
+    """
 
     name: str
     type: str
+    has_times: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The table of an answer, and how its columns come from those computed: expressions over their names."""
+    """The table of an answer, and how its columns come from those computed: expressions over their names.
+
+    `rounded` tells the columns whose last digits hang on the order in which floats were added.
+    """
 
     relation: int
     stored: tuple[StoredColumn, ...]
     finish: tuple[str, ...]
+    rounded: tuple[bool, ...] = ()
 
 
 def apply_changes(
@@ -64,6 +72,25 @@ def apply_changes(
     return deleted, inserted
 
 
+def lock_answer(connection: Connection, relation: int) -> None:
+    """Take the lock under which rows are written, before the first of them, and without waiting for anybody.
+
+    Whoever drops the table has it locked and waits for the row of its query, which the caller holds: to wait
+    here would be a deadlock, and might fail their statement. Who only renames it is met here as well.
+    """
+    name = table_name(connection, relation)
+    try:
+        connection.execute(SQL("LOCK TABLE {} IN ROW EXCLUSIVE MODE NOWAIT").format(name))
+    except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
+        raise ConcurrentChange("the table of the result is being renamed or dropped") from error
+
+
+def require_unlocked(connection: Connection, relation: int) -> None:
+    """Raise what PostgreSQL says if rows could not be written now: then nothing need be computed."""
+    with connection.transaction():
+        lock_answer(connection, relation)
+
+
 def table_name(connection: Connection, relation: int) -> Identifier:
     """The qualified name of a relation."""
     row = connection.execute(
@@ -87,7 +114,7 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
         )
     )
     ordered = changes.select([*(each.name for each in answer.stored), "weight"])
-    times = frozenset(each.name for each in answer.stored if each.type.startswith("time without"))
+    times = frozenset(each.name for each in answer.stored if each.has_times)
     with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
         for start in range(0, ordered.num_rows, _SLICE_ROWS):
             copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times))

@@ -13,7 +13,7 @@ from psycopg import Connection
 from pyspark.sql import SparkSession
 
 from catalog.defaults import defaults_of
-from catalog.errors import Error
+from catalog.errors import Error, ValueNotStorable
 from catalog.executions import Execution, Outcome, begin_execution, dearness, end_execution, record_trigger
 from catalog.failpoints import failpoint
 from catalog.paces import begin_period, note_worked, paces_of, periods
@@ -27,6 +27,7 @@ from catalog.running import (
     save_offsets,
     set_position,
     tables_of,
+    unstorable_columns,
 )
 from catalog.signatures import Signatures
 from catalog.store import hold_epoch, name_batches
@@ -37,15 +38,13 @@ from coordinator.outlook import Outlook
 from coordinator.pacing import Paced, tables_below
 from coordinator.prepared import Prepared, prepare
 from coordinator.progress import Progress, Telling
-from coordinator.publishing import apply_changes
+from coordinator.publishing import apply_changes, lock_answer
 from coordinator.shelf import Shelf
-from coordinator.verifying import Difference, differing_rows
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
 from executors.spark.types import arrow_schema
 from planner.delta_method import methods_of
 from planner.paths import Path, paths
 from sources.place import Place
-from sources.position import Position
 
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have."""
@@ -56,7 +55,7 @@ class Ready:
     """An answer that is computed and not yet published: its changes, and where all subplans are then.
 
     `anew`: the changes are all of the answer. `rebuilt`: so is all that was computed on the way. Without
-    `fired` there was nothing to do.
+    `fired` there was nothing to do. `base`: where the subplans were when it was begun.
     """
 
     position: int
@@ -65,6 +64,7 @@ class Ready:
     changes: pa.Table
     offsets: Offsets
     anew: bool
+    base: Offsets
     rebuilt: bool = False
 
 
@@ -112,10 +112,11 @@ class StandingQuery:
         self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
     ) -> Ready:
         """Compute everything up to a position; nothing of it is committed."""
+        self._require_storable(connection, position)
         anew = anew or query.status == "initialising" or self.is_anew
         schema = arrow_schema(self.work.schemas[self.work.plan.answer])
         if not anew and self._is_flushed() and rows_behind(connection, self._positions()) == 0:
-            return Ready(position, 0, None, schema.empty_table(), self.offsets, anew)
+            return Ready(position, 0, None, schema.empty_table(), self.offsets, anew, self.offsets)
         try:
             return self._fire(connection, position, anew, False, wanted)
         except Error as error:
@@ -123,6 +124,15 @@ class StandingQuery:
                 raise
             # A row may be to blame that was taken back since: only what is there now counts.
             return self._fire(connection, position, True, True, wanted)
+
+    def _require_storable(self, connection: Connection, position: int) -> None:
+        """No column that is read has a value in it that is not in the warehouse."""
+        names = {self.work.name(each): each for each in self.work.tables}
+        for (name, column), why in unstorable_columns(connection, names.keys(), position).items():
+            buffer = names[name]
+            for number, stored in self.work.columns(buffer).items():
+                if stored == column:
+                    raise ValueNotStorable(self.work.label(buffer, number), why)
 
     def _fire(
         self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]
@@ -133,13 +143,17 @@ class StandingQuery:
         number = begin_execution(connection, self.query.id, all_paths)
         warehouse = self.place.warehouse
         progress = Progress(len(self.work.plan.subplans))
-        telling = Telling(connection, number, progress, wanted)
+        telling = Telling(connection, number, progress, lambda: self.engine.starts, wanted)
 
         def work(session: SparkSession) -> Fired:
             round_ = Round(session, self.work, offsets, shelf, warehouse, number, rebuild, progress)
             return round_.fire(position)
 
-        fired = self.engine.run(work, telling.is_wanted)
+        try:
+            fired = self.engine.run(work, telling.is_wanted)
+        except Exception:
+            telling.end()
+            raise
         answer = self.work.plan.answer
         last = fired.offsets[answer, self._published[1]]
         since = 0 if anew else self.offsets.get(self._published, 0)
@@ -147,7 +161,7 @@ class StandingQuery:
         telling.tell(f"publishing {changes.num_rows:,} changed rows")
         period = {(PUBLISHED, self.work.name(each)): position for each in self.work.tables}
         reached = {**fired.offsets, **period, self._published: last}
-        return Ready(position, number, fired, changes, reached, anew, rebuild)
+        return Ready(position, number, fired, changes, reached, anew, self.offsets, rebuild)
 
     def paced(self, connection: Connection) -> tuple[Paced, ...]:
         """Its paths, from the tables to the answer, as far as they are worked between triggers."""
@@ -213,11 +227,12 @@ class StandingQuery:
 
         The clock began when the trigger fired.
         """
-        if not self._is_as_planned(connection, query):
+        if ready.base is not self.offsets or not self._is_as_planned(connection, query):
             return False
         if ready.rebuilt:
             forget_batches_like(connection, node_buffers(query.id))
         if ready.fired is not None:
+            lock_answer(connection, self.prepared.answer.relation)
             self._save(connection, ready.number, ready.position, ready.fired, ready.offsets)
             apply_changes(connection, self.prepared.answer, ready.changes, ready.anew)
         outcome = self._outcome(connection, query, ready, clock.seconds())
@@ -262,32 +277,10 @@ class StandingQuery:
         if ready.fired is not None:
             self.place.warehouse.remove(each.file for each in ready.fired.batches)
 
-    def verify(
-        self, connection: Connection, query: Running, position: Position, wanted: Callable[[], bool]
-    ) -> list[Difference]:
-        """Compare the answer, brought up to a position, with PostgreSQL's at that position."""
-        ready = self.fire(connection, query, position.lsn, False, wanted)
-        try:
-            return differing_rows(
-                connection,
-                self.place.address,
-                query,
-                self.prepared.answer,
-                ready.changes,
-                position,
-                anew=ready.anew,
-            )
-        finally:
-            self.discard(ready)
-
     def has_read_behind(self, position: int) -> bool:
         """Whether some part of it has come further: then it cannot be computed at that position any more."""
         names = {self.work.name(each) for each in self.work.tables}
         return any(at > position for (_subplan, name), at in self.offsets.items() if name in names)
-
-    def rows_waiting(self, connection: Connection, query: Running) -> int:
-        """Changed rows of its tables since its answer."""
-        return sum(periods(connection, [query.id])[query.id].came.values())
 
     @property
     def _published(self) -> tuple[int, str]:

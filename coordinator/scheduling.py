@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-import psycopg
 from psycopg import Connection
 
-from catalog.errors import Error, Fenced
 from catalog.measurements import firings, measured, own_measured, rows_written, save_weights, weights
 from catalog.paces import (
     Period,
@@ -24,11 +22,11 @@ from catalog.paces import (
     save_outlook,
     save_paces,
 )
-from catalog.running import Running
+from catalog.running import Running, lock_query
 from catalog.schema import TableName
 from catalog.store import hold_epoch
 from coordinator.expecting import expected_arrivals
-from coordinator.failing import failure_of
+from coordinator.failing import ends_all, log_failure
 from coordinator.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
 from coordinator.query import StandingQuery
 from coordinator.recording import paced_paths, subplan_texts
@@ -146,6 +144,7 @@ class Scheduling:
         schedule = scheduled(played, goal, knobs_of(goal.paces, played))
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)
+            lock_query(connection, query.id)
             save_paces(connection, query.id, paced_paths(schedule, prepared.work.plan))
             save_expected(connection, query.id, _rows(standing, arrivals))
             save_outlook(
@@ -204,10 +203,10 @@ def _told(connection: Connection, query: Running) -> Iterator[None]:
     """What fails is written into the log: paces are as they were."""
     try:
         yield
-    except (Error, psycopg.Error) as error:
-        if isinstance(error, Fenced) or connection.closed:
+    except Exception as error:
+        if ends_all(error, connection):
             raise
-        log.info("standing query %s, its paces: %s", query, failure_of(error))
+        log_failure(log, query, error, "paces")
 
 
 def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:

@@ -28,7 +28,8 @@ _MAINTENANCE: Final = "postgres"
 _DATABASES: Final = """
     SELECT d.datname::text, coalesce(s.tup_inserted, 0), EXISTS (
         SELECT FROM pg_stat_activity a WHERE a.datid = d.oid AND a.query LIKE 'CALL gavial.%'
-            AND (a.state = 'active' OR a.state_change > clock_timestamp() - interval '2 seconds'))
+            AND (a.state = 'active' OR a.state_change > clock_timestamp() - interval '2 seconds')
+            OR a.datid = d.oid AND a.query LIKE 'SELECT % gavial.verify(%' AND a.state = 'active')
     FROM pg_database d LEFT JOIN pg_stat_database s ON s.datid = d.oid
     WHERE d.datallowconn AND NOT d.datistemplate AND has_database_privilege(d.oid, 'CONNECT')
 """
@@ -57,15 +58,17 @@ class Server:
 
     def follow(self, stop: threading.Event) -> None:
         """Until `stop`; a server that does not answer is tried again."""
-        reports = Reports(log)
+        reports, met = Reports(log), False
         while not stop.is_set():
             try:
                 with self._connect() as connection:
                     reports.clear()
+                    met = True
                     while not stop.wait(_LOOK_SECONDS):
                         self._look(connection)
             except psycopg.Error as error:
-                reports.say("cannot look for databases", error)
+                if met:  # before that, the command itself says what is wrong with the server
+                    reports.say("cannot look for databases", error)
                 stop.wait(_LOOK_SECONDS)
         for database in self._followed.values():
             database.stop()
@@ -89,6 +92,8 @@ class Server:
                 del self._followed[name]
         self._visits = {name: visit for name, visit in self._visits.items() if name in found}
         for name, (inserted, ours) in found.items():
+            if ours and name in self._followed:
+                self._followed[name].hurry()
             if name not in self._followed and (ours or self._is_due(name, inserted)):
                 self._visit(name, inserted)
 

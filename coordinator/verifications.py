@@ -6,16 +6,16 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-import psycopg
 from psycopg import Connection
 
-from catalog.errors import Error, Fenced
+from catalog.awaited import note_run
 from catalog.running import Run, Running, fail_run, finish_run, save_differences
 from coordinator.engine import Cancelled
-from coordinator.failing import failure_of
+from coordinator.failing import ends_all, failure_of, log_failure, why_not
 from coordinator.query import StandingQuery
 from coordinator.taking import Taking
-from sources.position import Position
+from coordinator.verifying import differing_rows
+from sources.position import Position, format_lsn
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +42,13 @@ class Verifications:
             self._takings.pop(gone).release()
         for run in runs:
             query = queries.get(run.query)
+            if query is not None and query.status == "error" and not query.answered:
+                fail_run(connection, run.id, why_not(query))
             if query is None or query.status == "initialising" or not query.answered or not query.captured:
                 self._forget(run.id)
                 continue
             if run.id not in self._takings:
-                self._takings[run.id] = Taking(self._address)
+                self._takings[run.id] = Taking(self._address, run.id)
             self._continue(connection, query, run, self._takings[run.id])
 
     def _forget(self, run: UUID) -> None:
@@ -74,19 +76,32 @@ class Verifications:
             if standing.has_read_behind(taking.position.lsn):
                 self._forget(run.id)
                 return
-            self._verify(connection, query, run, taking.position)
+            self._verify(connection, query, run, taking, taking.position)
         except Cancelled:
             log.info("standing query %s: its verification is not wanted any more", query)
-        except (Error, psycopg.Error) as error:
-            if isinstance(error, Fenced) or connection.closed:
+        except Exception as error:
+            if ends_all(error, connection):
                 raise
-            fail_run(connection, run.id, failure_of(error))
+            if taking.is_wanted() or taking.error is not None:
+                log_failure(log, query, error, "verification")
+                fail_run(connection, run.id, failure_of(error))
         taking.release()
         del self._takings[run.id]
 
-    def _verify(self, connection: Connection, query: Running, run: Run, position: Position) -> None:
+    def _verify(
+        self, connection: Connection, query: Running, run: Run, taking: Taking, position: Position
+    ) -> None:
+        is_wanted = self._wanted(connection, query)
         standing = self._standing(connection, query)
-        found = standing.verify(connection, query, position, self._wanted(connection, query))
+        ready = standing.fire(
+            connection, query, position.lsn, False, lambda: taking.is_wanted() and is_wanted()
+        )
+        try:
+            at = format_lsn(position.lsn)
+            note_run(connection, run.id, f"comparing with PostgreSQL's own result at {at}")
+            found = differing_rows(taking, query, standing.prepared.answer, ready, position)
+        finally:
+            standing.discard(ready)
         with connection.transaction():
             save_differences(connection, run.id, found)
             finish_run(connection, run.id, position.lsn)

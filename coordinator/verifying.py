@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import pyarrow as pa
 from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from catalog.running import Running
+from coordinator.nearly import TOLERANCE, Unlike, without_near
 from coordinator.publishing import Answer, apply_changes, table_name
-from sources.login import connect
+from coordinator.query import Ready
+from coordinator.taking import Taking
 from sources.position import Position
 
 _DIFFERENCES: Final = """
-    SELECT 'superfluous', (d.*)::text, count(*) FROM (
+    SELECT 'superfluous', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::float8[] FROM (
         SELECT {columns} FROM {answer} EXCEPT ALL SELECT {columns} FROM pg_temp.gavial_expected) AS d
-    GROUP BY 2
+    GROUP BY 2, 4, 5
     UNION ALL
-    SELECT 'missing', (d.*)::text, count(*) FROM (
+    SELECT 'missing', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::float8[] FROM (
         SELECT {columns} FROM pg_temp.gavial_expected EXCEPT ALL SELECT {columns} FROM {answer}) AS d
-    GROUP BY 2
+    GROUP BY 2, 4, 5
 """
 
 _OUT: Final = SQL("COPY (SELECT * FROM {view}) TO STDOUT (FORMAT binary)")
 
 _COLUMNS: Final = """
-    SELECT attname::text, coalesce(t.typelem, 0) = 'json'::regtype OR a.atttypid = 'json'::regtype
+    SELECT attname::text, format_type(a.atttypid, NULL),
+        coalesce(t.typelem, 0) = 'json'::regtype OR a.atttypid = 'json'::regtype
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
@@ -37,37 +40,61 @@ Difference: TypeAlias = tuple[str, str, int]
 """On which side there is more of a row, the row as text, how many more."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the answer; json has no equality of its own, and is compared by its text."""
+
+    name: str
+    type: str
+    is_json: bool
+
+    @property
+    def compared(self) -> Composed:
+        """What is compared, under the column's name."""
+        name = Identifier(self.name)
+        return SQL("{}::text AS {}").format(name, name) if self.is_json else SQL("{}").format(name)
+
+
 class _Undone(Exception):
     """Takes back what was done for the comparison."""
 
 
 def differing_rows(
-    connection: Connection,
-    address: str,
-    query: Running,
-    answer: Answer,
-    changes: pa.Table,
-    position: Position,
-    *,
-    anew: bool,
+    taking: Taking, query: Running, answer: Answer, ready: Ready, position: Position
 ) -> list[Difference]:
-    """Where the answer, with these changes applied, differs from the SELECT at the position.
-
-    With `anew` the changes are all of the answer.
-    """
-    name = table_name(connection, answer.relation)
+    """Where the result, with what is ready published, differs from the SELECT at the position."""
     found: list[Difference] = []
-    with _undone(connection):
-        apply_changes(connection, answer, changes, anew)
-        _load_expected(connection, address, query, name, position)
-        columns = _columns(connection, answer.relation)
-        question = SQL(_DIFFERENCES).format(answer=name, columns=columns)
-        found.extend(connection.execute(question))
+    with taking.session() as connection, _undone(connection):
+        name = table_name(connection, answer.relation)
+        apply_changes(connection, answer, ready.changes, ready.anew)
+        with taking.session() as session:
+            _load_expected(connection, session, query, name, position)
+        found.extend(_differences(connection, answer, name))
     return found
 
 
+def _differences(connection: Connection, answer: Answer, name: Identifier) -> Iterator[Difference]:
+    """Rows count as the same that differ in the last digits of sums of floats alone."""
+    columns = connection.execute(_COLUMNS, (answer.relation,)).fetchall()
+    rounded = answer.rounded or (False,) * len(columns)
+    sums = [_Column(*each) for each, is_sum in zip(columns, rounded, strict=True) if is_sum]
+    others = [_Column(*each) for each, is_sum in zip(columns, rounded, strict=True) if not is_sum]
+    question = SQL(_DIFFERENCES).format(
+        answer=name,
+        columns=SQL(", ").join(_Column(*each).compared for each in columns),
+        sums=SQL(", ").join(Identifier("d", each.name) for each in sums),
+        others=SQL(", ").join(Identifier("d", each.name) for each in others),
+    )
+    found = [
+        Unlike(side, text, rows, rest, tuple(values))
+        for side, text, rows, rest, values in connection.execute(question)
+    ]
+    for each in without_near(found, tuple(TOLERANCE[column.type] for column in sums)):
+        yield each.side, each.text, each.rows
+
+
 def _load_expected(
-    connection: Connection, address: str, query: Running, name: Identifier, position: Position
+    connection: Connection, session: Connection, query: Running, name: Identifier, position: Position
 ) -> None:
     """What PostgreSQL answers at the position, under the settings of the query's creator."""
     connection.execute(
@@ -75,7 +102,7 @@ def _load_expected(
             answer=name
         )
     )
-    with connect(address, "gavial verification") as session, session.transaction():
+    with session.transaction():
         session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute(SQL("SET TRANSACTION SNAPSHOT {snapshot}").format(snapshot=position.snapshot))
         session.execute("SET LOCAL row_security = off")
@@ -88,14 +115,6 @@ def _load_expected(
         ):
             for data in out:
                 into.write(data)
-
-
-def _columns(connection: Connection, relation: int) -> Composed:
-    """The answer's columns as they can be compared: json has no equality of its own."""
-    return SQL(", ").join(
-        SQL("{}::text").format(Identifier(name)) if is_json else Identifier(name)
-        for name, is_json in connection.execute(_COLUMNS, (relation,))
-    )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from uuid import UUID
 from catalog.running import Offset
 from dialect.spark import DEFAULT, Environment
 from dialect.spark_constants import constant
-from dialect.spark_rendered import cast
+from dialect.spark_written import converted
 from executors.spark.compile import Statement
 from executors.spark.relation import Schema, name_of
 from planner.logical import Field
@@ -54,6 +54,13 @@ class Work:
             case NodeBuffer(fields=fields):
                 return {each.column: name_of(each.column) for each in fields}
 
+    def label(self, buffer: int, column: int) -> str:
+        """What users call a column of a table."""
+        table = next(each for each in self.plan.buffers if each.number == buffer)
+        assert isinstance(table, TableBuffer)
+        field = next(each for each in table.fields if each.column == column)
+        return f"{table.table.name}.{field.name}"
+
     def constants(self, buffer: int, values: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
         """Values of columns of a table as Spark SQL, by what they are called in files; given by numbers."""
         table = next(each for each in self.plan.buffers if each.number == buffer)
@@ -66,7 +73,7 @@ class Work:
 
     def _constant(self, buffer: int, field: Field, value: str) -> str:
         storage = self.schemas[buffer][field.column]
-        return cast(constant(value, field.type, storage).sql, storage).sql
+        return converted(constant(value, field.type, storage), storage).sql
 
 
 def node_buffers(query: UUID) -> str:

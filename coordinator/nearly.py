@@ -1,0 +1,67 @@
+"""Rows that differ in the last digits of sums of floats alone, which any order of adding gives others of."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+TOLERANCE: Final = {"double precision": 1e-9, "real": 1e-5}
+"""How far two such sums may be apart, by the size of the larger one."""
+
+Sums: TypeAlias = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """Rows that one side has more of: their text, the text of all but the sums, and the sums."""
+
+    side: str
+    text: str
+    rows: int
+    rest: str
+    sums: Sums
+
+
+def without_near(found: Iterable[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]:
+    """Those that have no partner on the other side which is nearly the same; each row is a partner once."""
+    together: defaultdict[str, list[Unlike]] = defaultdict(list)
+    for each in found:
+        together[each.rest].append(each)
+    return [each for rows in together.values() for each in _unpaired(rows, tolerances)]
+
+
+def _unpaired(rows: list[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]:
+    left: dict[str, list[Unlike]] = {"missing": [], "superfluous": []}
+    for each in sorted(rows, key=lambda row: tuple(map(_order, row.sums))):
+        others = left["superfluous" if each.side == "missing" else "missing"]
+        row = each
+        for place, other in enumerate(others):
+            if row.rows and _near(row.sums, other.sums, tolerances):
+                paired = min(row.rows, other.rows)
+                others[place] = replace(other, rows=other.rows - paired)
+                row = replace(row, rows=row.rows - paired)
+        others[:] = [other for other in others if other.rows]
+        if row.rows:
+            left[row.side].append(row)
+    return [each for side in left.values() for each in side]
+
+
+def _order(value: float | None) -> tuple[int, float]:
+    if value is None or math.isnan(value):
+        return (2 if value is None else 1, 0.0)
+    return (0, value)
+
+
+def _near(one: Sums, other: Sums, tolerances: tuple[float, ...]) -> bool:
+    pairs = zip(one, other, tolerances, strict=True)
+    return all(_close(own, theirs, tolerance) for own, theirs, tolerance in pairs)
+
+
+def _close(own: float | None, theirs: float | None, tolerance: float) -> bool:
+    if own is None or theirs is None:
+        return own is theirs
+    both_nan = math.isnan(own) and math.isnan(theirs)
+    return both_nan or math.isclose(own, theirs, rel_tol=tolerance)
