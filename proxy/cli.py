@@ -11,21 +11,23 @@ from pathlib import Path
 from typing import Final
 
 import click
-import psycopg
 
-from catalog import postgres
 from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
+from executors.spark.machine import require_memory
 from proxy.companion import Wishes
 from proxy.doctor import Status, examine, render
+from proxy.option_types import MASTER, NOT_EMPTY, REMOTE, Directory, Matching, Seconds, Size
+from proxy.preparing import prepare
 from proxy.serve import Service, in_use, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
 from proxy.tls import self_signed, server_context
+from sources.prerequisites import told
 
 _DATA: Final = click.option(
     "--data",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Directory(file_okay=False, path_type=Path),
     default=Path("gavial-data"),
     show_default="./gavial-data",
     help="Directory of everything that Gavial keeps.",
@@ -47,7 +49,7 @@ def gavial() -> None:
 )
 @click.option(
     "--socket-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=Directory(exists=True, file_okay=False, path_type=Path),
     show_default="the data directory",
     help="Directory of the Unix socket.",
 )
@@ -58,7 +60,7 @@ def gavial() -> None:
 @click.option("--tls-self-signed", is_flag=True, help="Make a certificate in the data directory, and use it.")
 @click.option(
     "--max-connections",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 262143),
     default=5000,
     show_default=True,
     help="The next one is refused with 53300.",
@@ -72,20 +74,21 @@ def gavial() -> None:
 @click.option("--allow-trust", is_flag=True, help="Let clients in whom the upstream asks for no password.")
 @click.option(
     "--startup-seconds",
-    type=click.FloatRange(0.1),
+    type=Seconds(0.1),
     default=60.0,
     show_default=True,
     help="Time from accept to the end of authentication.",
 )
 @click.option(
     "--drain-seconds",
-    type=click.FloatRange(0),
+    type=Seconds(0),
     default=5.0,
     show_default=True,
     help="Time that busy sessions get after SIGTERM.",
 )
 @click.option(
     "--warehouse",
+    type=Matching(NOT_EMPTY, "a directory or a URI"),
     metavar="URI",
     show_default="the data directory",
     help="Directory or URI of the captured changes, which Spark and PyArrow both reach.",
@@ -96,22 +99,29 @@ def gavial() -> None:
     help="Capture though max_slot_wal_keep_size lets WAL fill the server's disk while nobody reads it.",
 )
 @click.option(
-    "--spark-master", metavar="URL", help="Cluster that answers standing queries, in place of this machine."
+    "--spark-master",
+    type=Matching(MASTER, "local[N], spark://HOST:PORT, yarn or k8s://ADDRESS"),
+    metavar="URL",
+    help="Cluster that answers standing queries, in place of this machine.",
 )
-@click.option("--spark-remote", metavar="URL", help="Spark Connect server that answers standing queries.")
+@click.option(
+    "--spark-remote",
+    type=Matching(REMOTE, "sc://HOST:PORT"),
+    metavar="URL",
+    help="Spark Connect server that answers standing queries.",
+)
 @click.option(
     "--spark-memory",
-    type=click.IntRange(1),
-    metavar="BYTES",
-    show_default="by the machine's",
-    help="Memory of Spark, where it runs on this machine.",
+    type=Size(),
+    metavar="SIZE",
+    show_default="a third of the machine's",
+    help="Memory of Spark, where it runs on this machine, such as 3GB.",
 )
 @click.option(
     "--console-port",
     type=click.IntRange(0, 65535),
-    default=8433,
-    show_default=True,
-    help="Port of the console (there is none yet).",
+    show_default="8433",
+    help="Port of the console (no effect yet: there is no console).",
 )
 @click.option(
     "--log-level",
@@ -142,15 +152,16 @@ def serve_command(
     spark_master: str | None,
     spark_remote: str | None,
     spark_memory: int | None,
-    console_port: int,  # noqa: ARG001 - named for scripts; there is no console yet
+    console_port: int | None,
     log_level: str,
 ) -> None:
     """Run the proxy, and PostgreSQL behind it unless there is an upstream; until SIGTERM."""
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if spark_master and spark_remote:
-        raise click.UsageError("--spark-master and --spark-remote exclude each other")
+    _check_spark(spark_master, spark_remote, spark_memory)
+    if console_port is not None:
+        click.echo("gavial: --console-port has no effect yet: there is no console", err=True)
     cert, key = _certificate(data, tls_cert, tls_key, make=tls_self_signed)
-    parsed = parse_upstream(upstream) if upstream else None
+    parsed = None if upstream is None else parse_upstream(upstream)
     settings = Settings(
         upstream=parsed or Upstream("", 0, "", "", ""),
         limits=Limits(max_connections, startup_seconds, drain_seconds),
@@ -180,9 +191,10 @@ def url_command(data: Path) -> None:
 
 @gavial.command("doctor")
 @_DATA
-def doctor_command(data: Path) -> None:
-    """Say what this machine has of what Gavial needs, and what is missing."""
-    findings = examine(data)
+@click.option("--upstream", metavar="DSN", help="PostgreSQL to look at, with the login of gavial serve.")
+def doctor_command(data: Path, upstream: str | None) -> None:
+    """Say what this machine, and a server, have of what Gavial needs, and what is missing."""
+    findings = examine(data, upstream)
     click.echo(render(findings))
     if any(finding.status is Status.MISSING for finding in findings):
         sys.exit(1)
@@ -197,20 +209,18 @@ def doctor_command(data: Path) -> None:
 )
 @click.option("--allow-verifier", metavar="ROLE", help="The same, to check passwords: see authentication.")
 def install_command(upstream: str, login: str | None, allow_verifier: str | None) -> None:
-    """Prepare a database of a PostgreSQL that Gavial stands in front of."""
+    """Prepare a database of a PostgreSQL that Gavial stands in front of, and say what the server lacks."""
+    for lack in asyncio.run(prepare(upstream, login, allow_verifier)):
+        click.echo(f"gavial: {told(lack)}", err=True)
 
-    async def install() -> None:
-        async with await psycopg.AsyncConnection.connect(upstream, autocommit=True) as connection:
-            await postgres.install(connection)
-            if login:
-                await postgres.allow_login(connection, login)
-            if allow_verifier:
-                await postgres.allow_verifier(connection, allow_verifier)
 
-    try:
-        asyncio.run(install())
-    except psycopg.Error as error:
-        raise ConfigurationError(" ".join(str(error).split())) from None
+def _check_spark(master: str | None, remote: str | None, memory: int | None) -> None:
+    if master and remote:
+        raise click.UsageError("--spark-master and --spark-remote exclude each other")
+    if memory is not None and remote:
+        raise click.UsageError("--spark-memory and --spark-remote exclude each other")
+    if memory is not None:
+        require_memory(memory)
 
 
 def _certificate(data: Path, cert: str | None, key: str | None, *, make: bool) -> tuple[str, str]:

@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 
 _STOP_SECONDS: Final = 10.0
 _SHORTEST_PAUSE_SECONDS: Final = 0.5
-_LONGEST_PAUSE_SECONDS: Final = 30.0
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+"""Shorter than the patience of statements that wait for a coordinator."""
 _STEADY_SECONDS: Final = 60.0
 """A process that has run for so long has recovered; its next end is a new one."""
 

@@ -10,21 +10,23 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Final
 
 import psycopg
 
 from catalog.asking import enter_run
-from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared
+from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared, ObjectNotInState
 from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
-from proxy.judge import Question, judge, read_question
+from proxy.judgement import Head, Outcome, read_head
+from proxy.judges import Judges
+from proxy.prerequisites import read_facts, refusal_under
 from proxy.scram import Verifier, mock_verifier, parse_verifier
-from proxy.settings import Upstream
+from proxy.settings import Settings
 from proxy.verdict import Verdict
+from sources.prerequisites import ServerFacts
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +41,16 @@ _DATABASES: Final = 16
 class Control:
     """Answers questions about the server with the upstream's own login."""
 
-    def __init__(self, upstream: Upstream) -> None:
-        self._upstream = upstream
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._upstream = settings.upstream
         self._signatures: dict[tuple[str, str], Signatures] = {}
-        self._thread = ThreadPoolExecutor(1, "judge")
+        self._judges = Judges(settings.log_level.upper())
         self._mock_secret = secrets.token_bytes(32)
+
+    def warm(self) -> None:
+        """Be ready to judge before anybody asks."""
+        self._judges.warm()
 
     async def prepare(self, database: str) -> Error | None:
         """Make statements of ours run in this database; why they cannot, if they cannot."""
@@ -53,63 +60,80 @@ class Control:
                     await install(connection)
         except psycopg.Error as error:
             log.warning("cannot prepare database %r for statements of ours: %s", database, _line(error))
+            if _is_unreachable(error):
+                return ObjectNotInState(
+                    f'the login "{self._upstream.user}" of gavial cannot connect to database "{database}"',
+                    detail=_line(error),
+                    hint="Let the operator correct --upstream of gavial serve, or mend the server.",
+                )
             return NotPrepared(
                 f'database "{database}" is not prepared for statements of gavial',
                 detail=_line(error),
                 hint="Let a superuser run: gavial install --upstream "
-                f"'host={self._upstream.host} port={self._upstream.port} dbname={database} user=…'",
+                f"'host={self._upstream.host} port={self._upstream.port} dbname={database} user=...' "
+                f"--login '{self._upstream.user}'",
             )
         return None
 
     async def answer(self, database: str, asked: str, prepare: Callable[[Error | Verdict], None]) -> None:
         """Have a question judged, the outcome prepared, then hold the lock that says so until cancelled."""
         loop = asyncio.get_running_loop()
-        question = await loop.run_in_executor(self._thread, read_question, asked)
-        if question is None:
+        head = await loop.run_in_executor(None, read_head, asked)
+        if head is None:
             return
-        judged = loop.create_task(self._judge(database, question))
-        while True:
-            try:
-                async with self._connection(database) as connection:
-                    outcome = await judged
-                    prepare(outcome)
-                    number = question.ticket + isinstance(outcome, Error)
-                    await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
-                    async for _ in connection.notifies():
-                        pass
-            except psycopg.Error as error:
-                log.warning("cannot answer a statement in database %r: %s", database, _line(error))
-                await asyncio.sleep(_RETRY_SECONDS)
+        judged = loop.create_task(self._judge(database, head, asked))
+        try:
+            while True:
+                try:
+                    async with self._connection(database) as connection:
+                        outcome = await judged
+                        if outcome is None:
+                            return
+                        prepare(outcome)
+                        number = head.ticket + isinstance(outcome, Error)
+                        await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
+                        async for _ in connection.notifies():
+                            pass
+                except psycopg.Error as error:
+                    log.warning("cannot answer a statement in database %r: %s", database, _line(error))
+                    await asyncio.sleep(_RETRY_SECONDS)
+        finally:
+            judged.cancel()
 
-    async def run(self, kind: str, database: str, target: int, run: str, *, in_block: bool) -> None:
-        """Enter what VERIFY or EXPLAIN ANALYZE waits for, or why that is not; remove it when cancelled."""
+    async def run(
+        self, kind: str, database: str, target: int, run: str, process: int, *, in_block: bool
+    ) -> None:
+        """Enter what VERIFY or EXPLAIN ANALYZE in a process of the server waits for, or why that is not.
+
+        Remove it when cancelled.
+        """
         why = InTransactionBlock(_STATEMENTS[kind]) if in_block else None
         try:
             async with self._connection(database) as connection:
                 try:
-                    await enter_run(connection, kind, target, run, why)
+                    await enter_run(connection, kind, target, run, process, why)
                     await asyncio.Event().wait()
                 finally:
                     await connection.execute("DELETE FROM gavial.runs WHERE id = %s", (run,))
         except psycopg.Error as error:
             log.warning("cannot %s in database %r: %s", kind, database, _line(error))
 
-    async def _judge(self, database: str, question: Question) -> Error | Verdict:
-        """Why a query cannot be kept, or how it is explained."""
-        try:
-            signatures = await self._signatures_of(database, question.server)
-        except psycopg.Error as error:
-            return CannotConnectNow("the query could not be judged", detail=_line(error))
-        judged = asyncio.get_running_loop().run_in_executor(self._thread, judge, question, signatures)
-        await asyncio.wait([judged])
-        match judged.exception():
-            case None:
-                return judged.result()
-            case Error() as refusal:
-                return refusal
-            case bug:
-                log.error("a query could not be judged", exc_info=bug)
-                return Error("the query could not be judged", detail=repr(bug))
+    async def _judge(self, database: str, head: Head, asked: str) -> Outcome:
+        """Why a query cannot be kept, or how it is explained; waits for a server that cannot be reached."""
+        while True:
+            try:
+                if head.kept:
+                    async with self._connection(database) as connection:
+                        refusal = await refusal_under(self._settings, connection)
+                    if refusal is not None:
+                        return refusal
+                signatures = await self._signatures_of(database, head.server)
+            except psycopg.Error as error:
+                if not _is_unreachable(error):
+                    return CannotConnectNow("the query could not be judged", detail=_line(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return await self._judges.ask((database, head.server), signatures, asked)
 
     async def _signatures_of(self, database: str, server: str) -> Signatures:
         """The snapshot of a database, read once: user-defined types come with the questions."""
@@ -121,6 +145,13 @@ class Control:
                 self._signatures.clear()
             self._signatures[database, server] = known
         return known
+
+    async def facts(self) -> ServerFacts:
+        """What the server says of itself, and of this login in its own database."""
+        async with self._connection(self._upstream.database) as connection:
+            facts = await read_facts(connection)
+        assert facts is not None
+        return facts
 
     async def verifier(self, user: str) -> Verifier | None:
         """What to check a user's SCRAM proof against; None where the function for it is not available."""
@@ -150,6 +181,11 @@ class Control:
         )
         async with connection:
             yield connection
+
+
+def _is_unreachable(error: psycopg.Error) -> bool:
+    """Whether there was no connection, so that the server itself has answered nothing."""
+    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
 
 
 def _line(error: psycopg.Error) -> str:

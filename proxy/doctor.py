@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import platform
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.account import server_account
@@ -23,7 +24,13 @@ from coordinator.embedded.home import NAME as HOME
 from coordinator.embedded.ports import is_free
 from coordinator.embedded.reach import can_enter
 from coordinator.embedded.system import DEFAULT, VARIABLE
+from dialect.sizes import size_text
 from executors.spark.java import OLDEST, find_java
+from executors.spark.machine import memory_bytes
+from executors.spark.session import default_memory
+from proxy.preparing import look
+from proxy.settings import parse_upstream
+from sources.prerequisites import told
 
 _PORT: Final = 5433
 _NEEDED_BYTES: Final = 200 * 10**6
@@ -48,19 +55,47 @@ class Finding:
     hint: str = ""
 
 
-def examine(data: Path) -> tuple[Finding, ...]:
-    """Look for everything `gavial serve` needs with this data directory; nothing is changed."""
-    checks: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
+Checks: TypeAlias = tuple[tuple[str, Callable[[Path], Finding]], ...]
+
+
+def examine(data: Path, upstream: str | None = None) -> tuple[Finding, ...]:
+    """Look for everything `gavial serve` needs with these options; nothing is changed."""
+    embedded: Checks = (("PostgreSQL", examine_postgres), ("account", examine_account))
+    checks: Checks = (
         ("Python", examine_python),
         ("disk", examine_disk),
         ("data directory", examine_data),
-        ("PostgreSQL", examine_postgres),
-        ("account", examine_account),
+        *(embedded if upstream is None else ()),
         ("port", examine_port),
+        ("memory", examine_memory),
         ("PySpark", examine_pyspark),
         ("Java", examine_java),
     )
-    return tuple(attempt(what, check, data.absolute()) for what, check in checks)
+    findings = tuple(attempt(what, check, data.absolute()) for what, check in checks)
+    return findings if upstream is None else (*findings, *examine_server(upstream))
+
+
+def examine_server(upstream: str) -> tuple[Finding, ...]:
+    """The server, and everything that it or the login lacks."""
+    try:
+        parse_upstream(upstream)
+        facts, missing = asyncio.run(look(upstream))
+    except ConfigurationError as error:
+        return (Finding(Status.MISSING, "server", error.message, error.hint or ""),)
+    server = Finding(
+        Status.OK,
+        "server",
+        f'PostgreSQL {facts.version_text}, database "{facts.database}", login "{facts.login}"',
+    )
+    lacking = (
+        Finding(
+            Status.MISSING if lack.is_fatal else Status.WARN,
+            "login" if lack.is_right else "server",
+            told(lack),
+        )
+        for lack in missing
+    )
+    return (server, *lacking)
 
 
 def render(findings: tuple[Finding, ...]) -> str:
@@ -138,6 +173,15 @@ def examine_port(data: Path) -> Finding:
         return Finding(Status.OK, "port", f"{_PORT} is free")
     user = "perhaps by the gavial of this data directory" if in_use(data) else "by another program"
     return Finding(Status.WARN, "port", f"{_PORT} is taken, {user}", "choose another with --port")
+
+
+def examine_memory(_data: Path) -> Finding:
+    """The memory of the machine, and what Spark takes of it unless told otherwise."""
+    machine, spark = memory_bytes(), default_memory()
+    found = f"{size_text(machine >> 20 << 20)}, of which Spark takes {size_text(spark >> 20 << 20)}"
+    if machine < 2 * spark:
+        return Finding(Status.WARN, "memory", found, "there is little left for PostgreSQL")
+    return Finding(Status.OK, "memory", found)
 
 
 def examine_pyspark(_data: Path) -> Finding:

@@ -50,7 +50,7 @@ class Door:
         self._counts = counts
         self._colleagues = colleagues
         self._connector = Connector(settings.upstream)
-        self._control = Control(settings.upstream)
+        self._control = Control(settings)
         self._logins: set[asyncio.Task[None]] = set()
         self._refusals = 0
         self._listeners: list[socket.socket] = []
@@ -71,6 +71,10 @@ class Door:
             listener.close()
         for login in self._logins:
             login.cancel()
+
+    def warm(self) -> None:
+        """Start what the first statement of ours would have to wait for."""
+        self._control.warm()
 
     @property
     def empty(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -21,7 +22,9 @@ def listen_tcp(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise ConfigurationError(f'cannot listen on "{host}": {error.strerror}') from None
+        raise ConfigurationError(
+            f'cannot listen on "{host}": {error.strerror}', hint="Choose another with --host."
+        ) from None
     listeners: list[socket.socket] = []
     for family, _type, _protocol, _name, address in dict.fromkeys(found):
         chosen = port or (listeners[0].getsockname()[1] if listeners else 0)
@@ -29,7 +32,10 @@ def listen_tcp(host: str, port: int) -> list[socket.socket]:
         if listener is not None:
             listeners.append(listener)
     if not listeners:
-        raise ConfigurationError(f'cannot listen on "{host}": this machine has none of its addresses')
+        raise ConfigurationError(
+            f'cannot listen on "{host}": this machine has none of its addresses',
+            hint="Choose another with --host.",
+        )
     return listeners
 
 
@@ -47,11 +53,11 @@ def _bound(family: int, address: tuple[str, int]) -> socket.socket | None:
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        if family == socket.AF_INET6 and error.errno in (99, 97):
+        if family == socket.AF_INET6 and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
             return None
         raise ConfigurationError(
             f"cannot listen on {address[0]} port {address[1]}: {error.strerror}",
-            hint="Choose another with --port.",
+            hint="Choose another with " + ("--host." if error.errno == errno.EADDRNOTAVAIL else "--port."),
         ) from None
     return listener
 

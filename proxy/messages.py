@@ -20,6 +20,10 @@ def message(kind: bytes, body: bytes) -> bytes:
     return kind + struct.pack("!I", len(body) + 4) + body
 
 
+SIGN_OF_LIFE: Final = message(b"S", b"integer_datetimes\x00on\x00")
+"""A parameter that every session was told at its start and that never changes."""
+
+
 def error_response(error: Error, *, severity: str = "FATAL") -> bytes:
     """ErrorResponse for a condition of ours."""
     fields = [("S", severity), ("V", severity), ("C", error.sqlstate), ("M", error.message)]

@@ -11,7 +11,7 @@ from catalog.errors import ConnectionFailure, Error
 from proxy.channel import Channel
 from proxy.control import Control
 from proxy.frames import ClientFrames, ServerFrames
-from proxy.messages import TERMINATE, error_response
+from proxy.messages import SIGN_OF_LIFE, TERMINATE, error_response
 from proxy.session import Session
 
 _HELD_BYTES: Final = 1 << 18
@@ -145,14 +145,17 @@ class Relay:
                 self._judging = None
             if self._asked:
                 self._judging = asyncio.get_running_loop().create_task(self._answer_asked(session))
-        return out
+        # Whether a client that closed its half is gone is known by writing to it.
+        return SIGN_OF_LIFE if not out and self.client.half_closed else out
 
     async def _answer_asked(self, session: Session) -> None:
         """Until the statement that asks has heard, or ends."""
         match session.question.split():
-            case ["verify" | "refresh" as kind, target, run]:
+            case ["verify" | "refresh" as kind, target, run, process]:
                 in_block = self.server.frames.ready != _IDLE
-                await self._control.run(kind, session.database, int(target), run, in_block=in_block)
+                await self._control.run(
+                    kind, session.database, int(target), run, int(process), in_block=in_block
+                )
             case _:
                 await self._control.answer(session.database, session.question, session.prepare)
 
@@ -178,7 +181,7 @@ class Relay:
 class ClientSide(asyncio.Protocol):
     """The client's end."""
 
-    __slots__ = ("_crowded", "_relay", "_server_frames", "frames", "peer", "transport")
+    __slots__ = ("_crowded", "_relay", "_server_frames", "frames", "half_closed", "peer", "transport")
 
     def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
         self.transport = transport
@@ -187,6 +190,7 @@ class ClientSide(asyncio.Protocol):
         self._server_frames = relay.server.frames
         self._relay = relay
         self._crowded = False
+        self.half_closed = False
 
     def data_received(self, data: bytes) -> None:
         """Called by the loop."""
@@ -200,7 +204,7 @@ class ClientSide(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Called by the loop: a client may close its half and still read what the server has to say."""
-        self.frames.orderly = True
+        self.frames.orderly = self.half_closed = True
         if not self.peer.is_closing():
             self.peer.write(self.frames.give_up())
         if self.transport.get_extra_info("sslcontext") is None and self.peer.can_write_eof():

@@ -26,6 +26,7 @@ from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
 from proxy.companion import Companion, Wishes, orders_for
 from proxy.keeper import Keeper
 from proxy.listen import listen_tcp, listen_unix
+from proxy.readiness import tell_problems
 from proxy.settings import Limits, Settings, Upstream
 from proxy.workers import Workers
 
@@ -71,17 +72,20 @@ def serve(service: Service) -> None:
             upstream=upstream,
             limits=_affordable(service.settings.limits),
             proxy_only=service.proxy_only,
+            allow_unbounded_wal=service.wishes.allow_unbounded_wal,
         )
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
-        companion = None
+        companion = orders = None
         if not service.proxy_only:
-            companion = Companion(orders_for(upstream, service.data, settings.log_level, service.wishes))
+            orders = orders_for(upstream, service.data, settings.log_level, service.wishes)
+            companion = Companion(orders)
             stack.callback(companion.stop)
         workers.start()
         write_url(service.data, service.host, port, upstream)
         stack.callback((service.data / "url").unlink, missing_ok=True)
         _announce(service, port, upstream)
+        tell_problems(settings, orders)
         _watch(stop, workers, companion, keeper, is_ours)
         for listener in listeners:
             listener.close()

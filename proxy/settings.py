@@ -54,6 +54,7 @@ class Settings:
     proxy_protocol: bool = False
     log_level: str = "warning"
     proxy_only: bool = False
+    allow_unbounded_wal: bool = False
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -68,12 +69,27 @@ class Settings:
         return Settings(**values)
 
 
+def read_address(dsn: str) -> dict[str, str]:
+    """The parameters of a connection string, as far as libpq can read it."""
+    try:
+        return {key: str(value) for key, value in conninfo_to_dict(dsn).items()}
+    except (ProgrammingError, UnicodeError) as error:
+        raise ConfigurationError(
+            f"--upstream is not a connection string: {' '.join(str(error).split())}",
+            hint="For example: postgresql://user@127.0.0.1:5432/postgres",
+        ) from None
+
+
+def read_port(text: str) -> int:
+    """A number that a server can listen on."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) <= 65535):
+        raise ConfigurationError(f'--upstream: port "{text}" is not a number from 1 to 65535')
+    return int(text)
+
+
 def parse_upstream(dsn: str) -> Upstream:
     """Read `--upstream`: exactly what it says, so a host must be named and there is one of it."""
-    try:
-        given = {key: str(value) for key, value in conninfo_to_dict(dsn).items()}
-    except ProgrammingError as error:
-        raise ConfigurationError(f"--upstream is not a connection string: {error}".strip()) from None
+    given = read_address(dsn)
     host = given.get("host") or given.get("hostaddr", "")
     if not host or "," in host:
         raise ConfigurationError(
@@ -87,7 +103,7 @@ def parse_upstream(dsn: str) -> Upstream:
     user = given.get("user", "postgres")
     return Upstream(
         host=host,
-        port=int(given.get("port", "5432")),
+        port=read_port(given.get("port") or "5432"),
         user=user,
         password=given.get("password", ""),
         database=given.get("dbname", user),

@@ -84,6 +84,7 @@ class Worker:
         loop.add_reader(sys.stdin.fileno(), os._exit, 1)
         self._door.open(self._listeners, self._inbox)
         os.write(sys.stdout.fileno(), READY)
+        self._door.warm()
         await self._stop.wait()
         self._door.close()
         await self._drain()

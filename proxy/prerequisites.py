@@ -1,0 +1,40 @@
+"""What the server behind the proxy lacks for standing queries, as the proxy's login sees it."""
+
+from __future__ import annotations
+
+from psycopg import AsyncConnection
+
+from catalog.errors import Error
+from proxy.settings import Settings
+from sources.prerequisites import (
+    FACTS,
+    Lack,
+    ServerFacts,
+    facts_from,
+    lacks,
+    lacks_of_server,
+    refusal_of,
+)
+
+
+async def read_facts(connection: AsyncConnection, login: str | None = None) -> ServerFacts | None:
+    """What the server says of itself and of a login, by default the connection's; None: no such login."""
+    cursor = await connection.execute(FACTS, (login,))
+    row = await cursor.fetchone()
+    return None if row is None else facts_from(row)
+
+
+def lacks_under(settings: Settings, facts: ServerFacts) -> tuple[Lack, ...]:
+    """What keeps standing queries from being answered; the login of another gavial is not known here."""
+    if settings.proxy_only:
+        return tuple(lacks_of_server(facts, allow_unbounded_wal=True))
+    missing = lacks(facts, allow_unbounded_wal=settings.allow_unbounded_wal)
+    return tuple(lack for lack in missing if lack.is_fatal)
+
+
+async def refusal_under(settings: Settings, connection: AsyncConnection) -> Error | None:
+    """The error of a statement that needs what the server lacks."""
+    facts = await read_facts(connection)
+    assert facts is not None
+    missing = lacks_under(settings, facts)
+    return refusal_of(missing) if missing else None
