@@ -122,12 +122,13 @@ def read_snapshot() -> Snapshot:
     return Snapshot(signatures, {table.name: table for table in tables})
 
 
-def _table(name: Any, columns: Any, keys: Any, foreign_keys: Any, _oid: int) -> Table:
+def _table(name: Any, columns: Any, keys: Any, foreign_keys: Any, _oid: int, generated: Any) -> Table:
     return Table(
         TableName(*name),
         tuple(Column(each, SqlType(*type_), *rest) for each, type_, *rest in columns),
         tuple(map(tuple, keys)),
         tuple(ForeignKey(tuple(own), TableName(*parent), tuple(its)) for own, parent, its in foreign_keys),
+        generated=tuple(map(tuple, generated)),
     )
 
 

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from catalog import postgres
 from catalog.batch import Batch
 from catalog.store import manifest
 from coordinator.orders import Orders
+from sources.arrow import TEXT, VALUE
 from sources.warehouse import WEIGHT, Warehouse, table_buffer
 from tests.servers import DEADLINE_SECONDS, wait_until
 
@@ -58,8 +60,17 @@ def replayed(warehouse: Warehouse, batches: Iterable[Batch]) -> Rows:
         table = warehouse.read(batch)
         names = [name for name in table.column_names if name.startswith("a")]
         for row in table.to_pylist():
-            rows[tuple(row[name] for name in names)] += row[WEIGHT]
+            rows[tuple(_value_of(row[name]) for name in names)] += row[WEIGHT]
     return Counter({row: count for row, count in rows.items() if count})
+
+
+def _value_of(stored: Any) -> Any:
+    """A numeric without a modifier is stored as its number, if that has a place, and its text."""
+    if not isinstance(stored, dict):
+        return stored
+    number = Decimal(stored[TEXT])
+    assert stored[VALUE] in (None, number)
+    return number
 
 
 def enrol(connection: psycopg.Connection, tables: Collection[str]) -> None:

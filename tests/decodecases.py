@@ -18,6 +18,7 @@ SETUP = """
     CREATE DOMAIN dearer AS price;
     CREATE DOMAIN word AS varchar(8);
     CREATE DOMAIN numbers AS int4[];
+    CREATE DOMAIN free AS numeric;
 """
 
 
@@ -66,11 +67,21 @@ def _digits(number: int) -> tuple[int, ...]:
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 FLOATS = st.sampled_from(["NaN", "Infinity", "-Infinity", "-0", "0"])
 CLOCKS = st.integers(0, 86_400_000_000).map(_clock)
-DAYS = st.dates().map(str)
+INFINITE = st.sampled_from(["infinity", "-infinity"])
+FAR_DAYS = st.sampled_from(["4714-11-24 BC", "0001-12-31 BC", "10000-01-01", "5874897-12-31"])
+DAYS = st.dates().map(str) | INFINITE | FAR_DAYS
 ZONES = st.integers(-57_599, 57_599).map(
     lambda east: f"{'-' if east < 0 else '+'}{_clock(abs(east) * 10**6)[:8]}"
 )
-MOMENTS = st.datetimes().map(str)
+FAR_MOMENTS = st.sampled_from(
+    [
+        "4714-11-24 00:00:00 BC",
+        "0001-12-31 23:59:59.999999 BC",
+        "10000-01-01 00:00:00.5",
+        "294246-12-31",
+    ]
+)
+MOMENTS = st.datetimes().map(str) | FAR_MOMENTS
 INTERVALS = st.builds(
     "{} months {} days {} microseconds".format,
     st.integers(1 - 2**31, 2**31 - 1),
@@ -83,9 +94,22 @@ JSONS = st.recursive(
     max_leaves=6,
 ).map(json.dumps)
 
+DIGITS = st.from_regex("[0-9]{0,40}", fullmatch=True)
+NUMBERS = st.builds(
+    "{}{}.{}".format, st.sampled_from(["", "-"]), st.from_regex("[0-9]{1,60}", fullmatch=True), DIGITS
+) | st.sampled_from(
+    ["NaN", "1e-30", "-1e-19", "1e200", "-0.00", "2.50", "1e20", "0.1234567890123456785", "1e-1000"]
+)
 NUMBER = "trim_scale(v)::text"
-DAY = "(v - date '1970-01-01')::text"
+DAY = """
+    CASE v WHEN 'infinity' THEN '2147483647' WHEN '-infinity' THEN '-2147483648'
+        ELSE (v - date '1970-01-01')::text END
+"""
 MICROSECONDS = "(extract(epoch FROM v) * 1000000)::int8::text"
+MOMENT = f"""
+    CASE v WHEN 'infinity' THEN '9223372036854775807' WHEN '-infinity' THEN '-9223372036854775808'
+        ELSE {MICROSECONDS} END
+"""
 PARTS = """
     (extract(year FROM v) * 12 + extract(month FROM v))::int8 || ' ' || extract(day FROM v)::int8 || ' ' ||
     (extract(hour FROM v) * 3600000000 + extract(minute FROM v) * 60000000
@@ -100,7 +124,9 @@ SIMPLE = (
     Case("oid", st.integers(0, 2**32 - 1).map(str)),
     Case("float4", FLOATS | st.floats(width=32).map(str), "encode(float4send(v), 'hex')"),
     Case("float8", FLOATS | st.floats().map(str), "encode(float8send(v), 'hex')"),
-    Case("numeric", _decimals(20, 18), NUMBER),
+    Case("numeric", _decimals(20, 18) | NUMBERS),
+    Case("numeric(60,5)", _decimals(55, 5)),
+    Case("free", _decimals(20, 18) | NUMBERS),
     Case("numeric(15,2)", _decimals(13, 2), NUMBER),
     Case("numeric(38,0)", _decimals(38, 0), NUMBER),
     Case("numeric(38,17)", _decimals(21, 17), NUMBER),
@@ -111,21 +137,22 @@ SIMPLE = (
     Case("text", TEXTS),
     Case("varchar(9)", TEXTS),
     Case("char(9)", TEXTS | TEXTS.map(lambda text: text[:4] + "  ")),
+    Case("bpchar", TEXTS | TEXTS.map(lambda text: text[:4] + "  "), "format('%s', v) || left(v, 0)"),
     Case('"char"', st.characters(codec="utf-8", exclude_characters="\0") | st.just("")),
     Case("name", TEXTS),
     Case("bytea", st.binary(max_size=20).map(lambda octets: "\\x" + octets.hex()), "encode(v, 'hex')"),
     Case("date", DAYS, DAY),
     Case("time", CLOCKS, MICROSECONDS),
     Case("timetz", st.builds(str.__add__, CLOCKS, ZONES)),
-    Case("timestamp", MOMENTS, MICROSECONDS),
-    Case("timestamptz", st.builds(str.__add__, MOMENTS, st.just("+00")), MICROSECONDS),
+    Case("timestamp", MOMENTS | INFINITE, MOMENT),
+    Case("timestamptz", MOMENTS.map(lambda text: f"{text} UTC") | INFINITE, MOMENT),
     Case("interval", INTERVALS, PARTS),
     Case("uuid", st.uuids().map(str)),
     Case("json", JSONS | JSONS.map(lambda text: f" {text}\n")),
     Case("jsonb", JSONS.filter(lambda text: "\\u0000" not in text)),
     Case("mood", st.sampled_from(["sad", "ok", "very happy", "größer"])),
-    Case("price", _decimals(9, 3).map(lambda text: text.lstrip("-")), NUMBER),
-    Case("dearer", _decimals(9, 3).map(lambda text: text.lstrip("-")), NUMBER),
+    Case("price", _decimals(9, 3).map(lambda text: text.lstrip("-"))),
+    Case("dearer", _decimals(9, 3).map(lambda text: text.lstrip("-"))),
     Case("word", st.text("aäb ☃", max_size=8)),
 )
 CASES = (
@@ -136,30 +163,9 @@ CASES = (
 
 # What PostgreSQL holds and a batch does not: the type, the value, and whether version 15 has it too.
 NOT_STORABLE = (
-    ("date", "infinity", True),
-    ("date", "-infinity", True),
-    ("date", "4713-01-01 BC", True),
-    ("date", "0001-12-31 BC", True),
-    ("date", "10000-01-01", True),
-    ("date", "5874897-12-31", True),
-    ("timestamp", "infinity", True),
     ("timestamp", "294276-12-31 23:59:59.999999", True),
-    ("timestamp", "4713-01-01 00:00:00 BC", True),
-    ("timestamptz", "-infinity", True),
-    ("timestamptz", "10000-01-01 00:00:00+00", True),
-    ("interval", "infinity", False),
-    ("interval", "-infinity", False),
-    ("numeric", "NaN", True),
-    ("numeric", "Infinity", True),
-    ("numeric", "-Infinity", True),
-    ("numeric", "1e20", True),
-    ("numeric", "-123456789012345678901", True),
-    ("numeric", "1e-19", True),
-    ("numeric", "0.1234567890123456785", True),
-    ("numeric", "1e1000", True),
-    ("numeric", "1e-1000", True),
+    ("timestamptz", "294248-01-01 00:00:00+00", True),
     ("numeric(15,2)", "NaN", True),
-    ("numeric[]", "{1,NaN}", True),
     ("int4[]", "{{1,2},{3,4}}", True),
     ("int4[]", "[0:1]={1,2}", True),
     ("text[]", "[2:2]={a}", True),

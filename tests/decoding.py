@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
+from catalog.errors import ValueNotStorable
 from catalog.signatures import TypeSignature
 from catalog.signatures_postgres import read_signatures
 from catalog.storage import StoredColumn, stored_column
 from catalog.types import SqlType
+from sources.arrow import is_written
 from sources.columns import Decoded, decode_rows
 from sources.fields import Layout
 from sources.text import SETTINGS
@@ -26,6 +29,16 @@ from tests.servers import Server
 
 PUBLICATION = SLOT = "decoding"
 COPY_HEADER, COPY_TRAILER = 19, b"\xff\xff"
+
+
+def stored(decoded: Decoded, columns: Sequence[StoredColumn]) -> Decoded:
+    """The rows, if all their values can be stored; the first that cannot be is an error."""
+    for column, reasons in zip(columns, decoded.reasons, strict=True):
+        for reason in [] if reasons is None else reasons.drop_null().to_pylist():
+            raise ValueNotStorable(column.name, reason)
+    return decoded
+
+
 WAYS = ("pgoutput binary", "pgoutput text", "copy")
 COLUMNS = """
     SELECT attname, atttypid::int8, atttypmod, attcollation::int8 FROM pg_attribute
@@ -67,10 +80,11 @@ class Laboratory:
         """All rows that were inserted."""
         if way == "copy":
             data, starts = self._copied()
-            return decode_rows(data, starts, self.columns(), Layout.COPY)
+            return stored(decode_rows(data, starts, self.columns(), Layout.COPY), self.columns())
         messages = self.changes(binary=way == "pgoutput binary")
         inserts = [message for message in messages if message[:1] == b"I"]
-        return decode_rows(b"".join(inserts), starts_of(inserts, 6), self.columns(), Layout.PGOUTPUT)
+        decoded = decode_rows(b"".join(inserts), starts_of(inserts, 6), self.columns(), Layout.PGOUTPUT)
+        return stored(decoded, self.columns())
 
     def changes(self, *, binary: bool) -> list[bytes]:
         """The messages of pgoutput."""
@@ -129,6 +143,11 @@ def told(array: pa.Array) -> list[Any]:
                 found if valid else None
                 for found, valid in zip(lists, array.is_valid().to_pylist(), strict=True)
             ]
+        case type if is_written(type):
+            numbers, texts = (told(each) for each in array.flatten())
+            for number, text in zip(numbers, texts, strict=True):
+                assert number is None or Decimal(number) == Decimal(text)
+            return texts
         case type if pa.types.is_date(type):
             return told(array.cast(pa.int32()))
         case type if pa.types.is_timestamp(type):

@@ -31,7 +31,7 @@ class Standing:
     def play(self, seed: int, queries: int, batches: int) -> None:
         """The tables of a seed, so many queries, and changes; all of it is dropped at the end."""
         random = Random(seed)
-        tables = random_tables(random)
+        tables = random_tables(random, edges=True)
         tables.fill(random)
         self._execute(f"CREATE SCHEMA {SCHEMA}", *(each.ddl for each in tables.tables))
         self._fill(tables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, TypeAlias
 
@@ -46,6 +46,15 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "span": Kind(types.INTERVAL, "interval", ("1 mon", "30 days", "24:00:00", "-1 days")),
 }
+EDGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "float": ("-0", "-0", "Infinity", "-Infinity"),
+    "code": ("a  ",),
+    "text": ("a ", " "),
+    "span": ("1 mon -30 days", "00:00:00"),
+}
+"""Values that are equal to others which are written differently, and the farthest ones; the definition in
+Python has one of equal rows, so that only PostgreSQL says what comes of these."""
+
 KEY: Final = Kind(types.INT4, "integer", ("-1", *map(str, range(9))))
 
 
@@ -180,8 +189,12 @@ class RandomTables:
             table.rows[:] = kept
 
 
-def random_tables(random: Random) -> RandomTables:
-    """Three or four tables."""
+def random_tables(random: Random, edges: bool = False) -> RandomTables:
+    """Three or four tables, with values at the edges of their types or without."""
+    all_kinds = [
+        replace(kind, values=kind.values + EDGES.get(name, ())) if edges else kind
+        for name, kind in KINDS.items()
+    ]
     tables: list[RandomTable] = []
     for number in range(random.randint(3, 4)):
         parents = [each for each in tables if each.key == 1]
@@ -192,7 +205,7 @@ def random_tables(random: Random) -> RandomTables:
             if parents and random.random() < 0.8
             else []
         )
-        kinds = random.choices(tuple(KINDS.values()), k=random.randint(2, 4))
+        kinds = random.choices(all_kinds, k=random.randint(2, 4))
         columns += [
             RandomColumn(f"c{number}{place}", kind, random.random() < 0.7) for place, kind in enumerate(kinds)
         ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from dialect.bound import Derived, Query
+from dialect.bound import Derived, FromItem, Join, Query, Scan, Select
 from dialect.bound_expression import Aggregate, Cast, Column, Function, Operator
-from dialect.bound_walk import inside
+from dialect.bound_walk import children, inside
 
 _ONE = re.compile(
     r"\{(?:OPEXPR|DISTINCTEXPR|NULLIFEXPR|SCALARARRAYOPEXPR) :opno (\d+)|:(?:funcid|aggfnoid|winfnoid) (\d+)"
@@ -61,4 +62,32 @@ def _columns_of_rule(action: str) -> set[tuple[int, int]]:
 
 
 def _columns_of_query(query: Query) -> set[tuple[int, int]]:
-    return {(node.column + 1, node.level) for node, _ in inside(query) if isinstance(node, Column)}
+    return set(_columns(query, ()))
+
+
+def _columns(node: object, queries: tuple[Query, ...]) -> Iterator[tuple[int, int]]:
+    """The numbers that columns have in their tables, of which a scan has those that its query names."""
+    if isinstance(node, Query):
+        queries = (*queries, node)
+    if isinstance(node, Column):
+        yield _number(node, queries[-1 - node.level]), node.level
+    for child in children(node):
+        yield from _columns(child, queries)
+
+
+def _number(column: Column, query: Query) -> int:
+    sources = query.body.sources if isinstance(query.body, Select) else ()
+    scans = {scan.source: scan for source in sources for scan in _scans(source)}
+    scan = scans.get(column.source)
+    return (column.column if scan is None else scan.places[column.column]) + 1
+
+
+def _scans(item: FromItem) -> Iterator[Scan]:
+    match item:
+        case Scan():
+            yield item
+        case Join(left=left, right=right):
+            yield from _scans(left)
+            yield from _scans(right)
+        case _:
+            return

@@ -24,10 +24,11 @@ from catalog.types import (
 from dialect.scalar import Call, Cast, CastMethod, Constant, Notation, Reference, Scalar
 from dialect.spark import render
 from dialect.spark_casts import CASTS
+from dialect.spark_comparisons import COMPARISONS
 from dialect.spark_functions import FUNCTIONS
 from dialect.spark_numerics import NUMERICS
 from dialect.spark_rendered import Rendered
-from tests.sparkvalues import EDGES
+from tests.sparkvalues import EDGES, NO_DECIMALS
 
 C: Final = 950
 TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
@@ -107,13 +108,20 @@ class Case:
         """Edge values for the arguments in every combination, evenly fewer where that is too many."""
         found = list(product(*(edges(each) for each in self.arguments)))
         step = -(-len(found) // MOST_ROWS)
-        return found[::step]
+        return [row for row in found[::step] if not (None in row and has_no_decimal(row))]
+
+
+def has_no_decimal(row: Sequence[str | None]) -> bool:
+    """Whether a number is among these that a batch has only the text of."""
+    return any(each in NO_DECIMALS for each in row)
 
 
 def edges(type_: SqlType) -> tuple[str | None, ...]:
     values = EDGES[type_.oid]
     if type_.oid == INT4:
         return (None, *values, "2", "-2", "5")
+    if type_ == ANY_NUMBER:
+        return (None, *values, *NO_DECIMALS, "2.50", "-1.000", "1.5000000000000000000000", "0.00", "1e15")
     return (None, *values)
 
 
@@ -140,7 +148,7 @@ def typed(oid: int) -> SqlType:
 
 def _variants(oid: int, arguments: Sequence[int]) -> Iterator[tuple[SqlType, ...]]:
     yield tuple(map(typed, arguments))
-    if NUMERIC in arguments and oid in NUMERICS and oid != DIVISION:
+    if NUMERIC in arguments and (oid in NUMERICS or oid in COMPARISONS) and oid != DIVISION:
         yield tuple(ANY_NUMBER if each == NUMERIC else typed(each) for each in arguments)
 
 
@@ -197,6 +205,7 @@ NAMES: Final = {
     1186: "interval",
     1700: "numeric",
     2950: "uuid",
+    3802: "jsonb",
 }
 
 

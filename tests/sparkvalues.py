@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import time
+from decimal import Context, Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 
-from catalog.storage import Plain, Storage
+from catalog.storage import Plain, Storage, Written
 from catalog.types import (
     BOOL,
     BPCHAR,
@@ -21,6 +22,7 @@ from catalog.types import (
     INT4,
     INT8,
     INTERVAL,
+    JSONB,
     NAME,
     NUMERIC,
     TEXT,
@@ -35,6 +37,8 @@ from executors.reference_input import read
 from executors.reference_values import Interval, Value
 from sources.arrow import arrow_type
 
+WIDE: Final = Context(prec=200)
+SPECIAL: Final = {"Infinity": "Infinity", "-Infinity": "-Infinity", "NaN": "NaN"}
 _WORDS: Final = (
     "",
     "a",
@@ -115,8 +119,13 @@ EDGES: Final[dict[int, tuple[str, ...]]] = {
         "-13 mons",
         "2 days",
     ),
+    JSONB: ("null", "1.5", "[1, 2]", '{"a": "1.0"}', '"a"'),
     UUID: ("00000000-0000-0000-0000-000000000000", "6dd5aa2a-8d3e-4c3c-9e51-7cde4a1f3c2b"),
 }
+
+
+NO_DECIMALS: Final = ("1e25", "-1e25", "1e-19", "-3.0000000000000000001", "NaN", "Infinity", "-Infinity")
+"""Numerics of any scale that a batch has only the text of."""
 
 
 def value_of(text: str | None, type_: SqlType) -> Value:
@@ -126,7 +135,24 @@ def value_of(text: str | None, type_: SqlType) -> Value:
 
 def as_arrow(values: Sequence[Value], storage: Storage) -> pa.Array:
     """The values as a column of a batch."""
+    if isinstance(storage, Written):
+        return pa.array([_written(each) for each in values], type=arrow_type(storage))
     return pa.array([_stored(each) for each in values], type=arrow_type(storage))
+
+
+def _written(value: Value) -> Any:
+    """A numeric with its text; only that where a batch has no decimal for it."""
+    if value is None:
+        return None
+    assert isinstance(value, Decimal)
+    fits = (
+        value.is_finite() and abs(value) < 10**20 and value == value.quantize(Decimal("1e-18"), context=WIDE)
+    )
+    text = str(SPECIAL.get(str(value), f"{value:f}"))
+    exponent = value.as_tuple().exponent
+    long = fits and isinstance(exponent, int) and exponent < -18
+    short = value.quantize(Decimal("1e-18"), context=WIDE) if long else value
+    return {"value": short if fits else None, "text": text}
 
 
 def _stored(value: Value) -> Any:
@@ -142,6 +168,8 @@ def _stored(value: Value) -> Any:
 def from_arrow(value: Any, storage: Storage) -> Value:
     """A value of a batch as the reference has it."""
     match value, storage:
+        case dict(), Written():
+            return read(value["text"], SqlType(NUMERIC))
         case dict(), Plain.INTERVAL:
             return Interval(value["months"], value["days"], value["microseconds"])
         case int(), Plain.TIME:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.capturing import rows_of
-from tests.servers import Gavial, Server, gavial
-from tests.standing import session
+from tests.answering import check, refused_refresh
+from tests.capturing import one, rows_of, state_of, wait_until_captured
+from tests.servers import Gavial, Server, gavial, wait_until
+from tests.standing import Refused, refused, session
 
 pytestmark = pytest.mark.service
 
@@ -19,6 +20,7 @@ ROLES = """
     CREATE ROLE keeper LOGIN REPLICATION PASSWORD 'keeper';
     CREATE ROLE ann LOGIN PASSWORD 'ann';
     CREATE ROLE bob LOGIN PASSWORD 'bob';
+    CREATE ROLE carl LOGIN PASSWORD 'carl';
     GRANT ann, bob TO keeper;
 """
 
@@ -33,12 +35,12 @@ def proxy(postgres18: Server) -> Iterator[Gavial]:
         command = [sys.executable, "-m", "gavial", "install", "--upstream", dsn, "--login", "keeper"]
         subprocess.run(command, check=True)
         with psycopg.connect(dsn, autocommit=True) as inside:
-            inside.execute("CREATE SCHEMA shop; GRANT ALL ON SCHEMA shop TO ann, bob")
+            inside.execute("CREATE SCHEMA shop; GRANT ALL ON SCHEMA shop TO ann, bob, carl")
         narrow = postgres18.dsn(dbname="narrow", user="keeper", password="keeper")
         with gavial("--upstream", narrow) as running:
             yield running
         admin.execute("DROP DATABASE narrow")
-        admin.execute("DROP ROLE keeper, ann, bob")
+        admin.execute("DROP ROLE keeper, ann, bob, carl")
 
 
 def test_everything_works(proxy: Gavial) -> None:
@@ -58,3 +60,46 @@ def test_everything_works(proxy: Gavial) -> None:
         assert rows_of(bob, "VERIFY STANDING QUERY shop.r") == {}
         ann.execute("DROP STANDING QUERY shop.q")
         bob.execute("DROP STANDING QUERY shop.r")
+
+
+def test_a_table_that_the_login_may_not_read_stops_its_queries_alone(
+    proxy: Gavial, postgres18: Server
+) -> None:
+    dsn = proxy.dsn(dbname="narrow")
+    admin = psycopg.connect(postgres18.dsn(dbname="narrow"), autocommit=True)
+    with admin, session(dsn, "ann") as ann, session(dsn, "carl") as carl:
+        carl.execute("CREATE TABLE shop.hidden (a int); INSERT INTO shop.hidden VALUES (1)")
+        carl.execute("CREATE VIEW shop.seen AS SELECT a FROM shop.hidden; GRANT SELECT ON shop.seen TO ann")
+        ann.execute("CREATE TABLE shop.plain (a int); INSERT INTO shop.plain VALUES (1)")
+        ann.execute("CREATE STANDING QUERY shop.own AS SELECT a FROM shop.plain")
+        foreign = "CREATE STANDING QUERY shop.foreign AS SELECT a FROM shop.seen"
+        assert refused(ann, foreign) == Refused(
+            "42501",
+            "permission denied for table hidden",
+            0,
+            'Gavial copies it as the role "keeper".',
+            "Run: GRANT SELECT ON shop.hidden TO keeper",
+        )
+        error = refused(carl, "CREATE STANDING QUERY shop.his AS SELECT a FROM shop.hidden")
+        assert (error.sqlstate, error.hint) == ("42501", "Run: GRANT carl TO keeper")
+        carl.execute("GRANT SELECT ON shop.hidden TO keeper")
+        ann.execute(foreign)
+        check(admin, "shop.own", "shop.foreign")
+        # What is copied anew may be read no more.
+        carl.execute("REVOKE SELECT ON shop.hidden FROM keeper; TRUNCATE shop.hidden")
+        admin.execute("UPDATE gavial.sources SET state = 'joining' WHERE relation = 'shop.hidden'::regclass")
+        admin.execute("NOTIFY gavial")
+        wait_until(lambda: state_of(admin, "shop.hidden") == "stopped", "the table is not stopped")
+        shown = "SELECT status, detail FROM gavial.shown WHERE name = 'foreign'"
+        [(status, detail)] = rows_of(ann, shown)
+        assert status == "error"
+        assert detail.endswith("(GRANT SELECT ON shop.hidden TO keeper)")
+        assert refused_refresh(admin, "shop.foreign").sqlstate == "55000"
+        ann.execute("INSERT INTO shop.plain VALUES (2)")
+        check(admin, "shop.own")
+        carl.execute("GRANT SELECT ON shop.hidden TO keeper; INSERT INTO shop.hidden VALUES (9)")
+        wait_until_captured(admin, ["shop.hidden"])
+        check(admin, "shop.own", "shop.foreign")
+        assert one(ann, "SELECT status FROM gavial.shown WHERE name = 'foreign'") == "active"
+        ann.execute("DROP STANDING QUERY shop.own, shop.foreign; DROP TABLE shop.plain")
+        carl.execute("DROP TABLE shop.hidden CASCADE")

@@ -13,6 +13,7 @@ import pytest
 from catalog.refusals import REFUSALS
 from dialect.settings import OPTIONS
 from dialect.unbindable import UNBINDABLE
+from planner.refused import Refused
 from tests.servers import Gavial
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -136,10 +137,11 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
     lines += [f"| {each.message.replace('%s', '…')} | {each.reason} | {each.hint} |" for each in REFUSALS]
     lines += [
         "",
-        "What binding has no rule for is refused in the same way: *cannot maintain a query with …*, such as",
+        "What has no exact counterpart is refused in the same way: *cannot maintain a query with …*, such as",
         "",
         "| piece | a way out |",
         "|---|---|",
     ]
-    lines += sorted({f"| {piece} | {hint or ''} |" for piece, hint in UNBINDABLE.values()})
+    named = (*UNBINDABLE.values(), *(each.value for each in Refused))
+    lines += sorted({f"| {piece} | {hint} |" for piece, hint in named})
     check_document("options-and-refusals.md", "\n".join(lines) + "\n")

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import Error, ProtocolViolation, ValueNotStorable
-from catalog.storage import Decimal, ListOf, Plain, Storage, StoredColumn, stored_column
+from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, Storage, StoredColumn, stored_column
 from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, UUID, SqlType
 from sources.arrow import arrow_type, columns_with_bounds
 from sources.columns import BLOCK_ROWS, Decoded, decode_rows
 from sources.fields import Layout
-from tests.decoding import starts_of
+from tests.decoding import starts_of, stored
 
 NULL, UNCHANGED = (b"n", b""), (b"u", b"")
 NUMBER = stored_column("number", SqlType(INT4), {})
@@ -52,7 +52,7 @@ def pgoutput(fields: Sequence[Field]) -> bytes:
 
 def decode(columns: Sequence[StoredColumn], *rows: Sequence[Field]) -> Decoded:
     written = [pgoutput(row) for row in rows]
-    return decode_rows(b"".join(written), starts_of(written, 0), columns, Layout.PGOUTPUT)
+    return stored(decode_rows(b"".join(written), starts_of(written, 0), columns, Layout.PGOUTPUT), columns)
 
 
 def column(of: StoredColumn, *fields: Field) -> list[object]:
@@ -121,8 +121,10 @@ def test_an_empty_text_is_not_null() -> None:
 
 
 def test_blanks_at_the_end_are_padding_in_bpchar_alone() -> None:
-    padded = stored_column("padded", SqlType(BPCHAR), {})
+    padded = stored_column("padded", SqlType(BPCHAR, 8), {})
     assert column(padded, (b"b", b" a\t  "), (b"t", b"b  "), (b"b", b"   ")) == [" a\t", "b", ""]
+    free = stored_column("free", SqlType(BPCHAR), {})
+    assert column(free, (b"b", b" a\t  "), (b"t", b"b  "), (b"b", b"   ")) == [" a\t  ", "b  ", "   "]
     assert column(WORD, (b"b", b"a  ")) == ["a  "]
 
 
@@ -202,7 +204,7 @@ def test_texts_are_valid(text: bytes) -> None:
     for form in (b"b", b"t"):
         with pytest.raises(ValueNotStorable, match='column "word"'):
             column(WORD, (b"b", b"fine"), (form, text))
-    with pytest.raises(ValueNotStorable, match='column "word"'):
+    with pytest.raises(ValueNotStorable, match='column "words"'):
         column(WORDS, array(text))
 
 
@@ -248,7 +250,7 @@ def test_any_bytes_give_rows_or_an_error(data: st.DataObject) -> None:
         found.validate(full=True)
 
 
-@pytest.mark.parametrize("storage", [*Plain, Decimal(38, 0), ListOf(Plain.DATE)])
+@pytest.mark.parametrize("storage", [*Plain, Decimal(38, 0), ListOf(Plain.DATE), FREE_NUMERIC])
 def test_every_storage_has_an_arrow_type(storage: Storage) -> None:
     assert isinstance(arrow_type(storage), pa.DataType)
 

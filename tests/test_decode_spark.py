@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +14,23 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from catalog.storage import Decimal, ListOf, Plain, Storage
+from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Padded, Plain, Storage
+from dialect.moment_text import (
+    FIRST_DAY,
+    INFINITE_DAYS,
+    INFINITE_MICROSECONDS,
+    LAST_DAY,
+    MICROSECONDS_A_DAY,
+)
 from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type
 from sources.arrow import arrow_type
-from sources.moments import FIRST_DAY, LAST_DAY, MICROSECONDS_A_DAY
 from sources.warehouse import Warehouse
 from tests.decoding import told
 
 pytestmark = pytest.mark.service
 
-MICROSECONDS = [FIRST_DAY * MICROSECONDS_A_DAY, -1, 0, (LAST_DAY + 1) * MICROSECONDS_A_DAY - 1]
+MICROSECONDS = [*INFINITE_MICROSECONDS, FIRST_DAY * MICROSECONDS_A_DAY, -1, 0, 2**63 - 2]
 VALUES: dict[Storage, list[Any]] = {
     Plain.BOOLEAN: [True, False],
     Plain.INT16: [-(2**15), 0, 2**15 - 1],
@@ -32,19 +39,28 @@ VALUES: dict[Storage, list[Any]] = {
     Plain.FLOAT32: [math.nan, math.inf, -math.inf, -0.0, 0.0, 2.0**-149, 1.5],
     Plain.FLOAT64: [math.nan, math.inf, -math.inf, -0.0, 0.0, 5e-324, 0.1],
     Plain.TEXT: ["", " blanks ", "größer ☃ 𝄞", "x" * 100_000],
+    Plain.JSONB: ["1.0", "{}"],
+    Padded(3): ["", "ab"],
+    Padded(None): ["", "ab "],
     Plain.BYTES: [b"", b"\0\xff", b"x" * 100_000],
-    Plain.DATE: [FIRST_DAY, -141_428, -1, 0, LAST_DAY],
+    Plain.DATE: [*INFINITE_DAYS, FIRST_DAY, -719_163, -141_428, -1, 0, 2_932_897, LAST_DAY],
     Plain.TIME: [0, 1, MICROSECONDS_A_DAY],
     Plain.TIMESTAMP: MICROSECONDS,
     Plain.TIMESTAMPTZ: MICROSECONDS,
     Plain.INTERVAL: [
         {"months": -(2**31), "days": 2**31 - 1, "microseconds": -(2**63)},
+        {"months": 2**31 - 1, "days": 2**31 - 1, "microseconds": 2**63 - 1},
         {"months": 0, "days": 0, "microseconds": 0},
     ],
     Decimal(38, 18): ["99999999999999999999.999999999999999999", "-0.000000000000000001", "0"],
     Decimal(38, 0): ["-99999999999999999999999999999999999999"],
     Decimal(15, 2): ["-9999999999999.99", "0.01"],
     Decimal(5, 5): ["0.99999"],
+    FREE_NUMERIC: [
+        {"value": decimal.Decimal("2.5"), "text": "2.50"},
+        {"value": None, "text": "NaN"},
+        {"value": None, "text": "1" + "0" * 40},
+    ],
 }
 VALUES |= {ListOf(storage): [[*values, None], []] for storage, values in VALUES.items()}
 

@@ -58,6 +58,27 @@ def test_a_piece_is_refused_at_its_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "piece", "place"),
+    [
+        (
+            "SELECT lag(things.whole) OVER (ORDER BY things.id) AS whole",
+            "a window function",
+            "lag",
+        ),
+        (
+            "SELECT things.ints[1] AS whole",
+            "an element of an array by its index",
+            "things.ints",
+        ),
+        ("SELECT cardinality(ARRAY(SELECT 1)) AS whole", "ARRAY of a subquery", "ARRAY"),
+    ],
+)
+def test_a_piece_that_no_plan_has_is_refused_at_its_place(text: str, piece: str, place: str) -> None:
+    found = refusal(question(f"{text} FROM bound.things"))
+    assert found == ("0A000", f"cannot maintain a query with {piece}", 10 + text.index(place))
+
+
+@pytest.mark.parametrize(
     "expected", ["things 10", "bound.things 10", '"things" 1, bound."things" 2', "THINGS 0"]
 )
 def test_expected_tables_are_read(expected: str) -> None:

@@ -57,7 +57,7 @@ settings = st.lists(
     st.sampled_from(
         [
             Setting("FINAL_WORK", "0.05"),
-            Setting("MEMORY_BUDGET", 512 * 1024**2),
+            Setting("MEMORY_BUDGET", "512MB"),
             Setting("MEMORY_BUDGET", "unlimited"),
             Setting("TRIGGER", "at 06:00"),
             Setting("TRIGGER", "every 600 s or on demand"),
@@ -156,7 +156,7 @@ CREATE = "CREATE STANDING QUERY q WITH ({}) AS SELECT 1"
 @pytest.mark.parametrize(
     ("option", "sqlstate", "at", "hint"),
     [
-        ("FINAL_WRK=0.05", "22023", "FINAL_WRK", "did you mean FINAL_WORK"),
+        ("FINAL_WRK=0.05", "22023", "FINAL_WRK", "Perhaps you meant FINAL_WORK."),
         ("FINAL_WORK=0", "22023", "0", "greater than 0"),
         ("FINAL_WORK", "22023", "FINAL_WORK", "such as 0.05"),
         ("FINAL_WORK=1.5", "22023", "1.5", "at most 1"),
@@ -167,6 +167,14 @@ CREATE = "CREATE STANDING QUERY q WITH ({}) AS SELECT 1"
         ("FINAL_WORK=0.1, LATENCY_GOAL='5 s'", "22023", "LATENCY_GOAL", "one of them"),
         ("LATENCY_GOAL='1 month'", "22023", "'1 month'", "'5 s'"),
         ("MEMORY_BUDGET='12 parsecs'", "22023", "'12 parsecs'", "'512MB'"),
+        ("MEMORY_BUDGET=3000", "22023", "3000", "with its unit"),
+        ("MEMORY_BUDGET='5 12MB'", "22023", "'5 12MB'", "with its unit"),
+        ("MEMORY_BUDGET='-1GB'", "22023", "'-1GB'", "with its unit"),
+        ("MEMORY_BUDGET='9999999PB'", "22023", "'9999999PB'", "with its unit"),
+        ("TRIGGER='every 99999999999999999999 rows'", "22023", "'every 99999999999999999999 rows'", "cron"),
+        ("TRIGGER='every \u0661\u0660 rows'", "22023", "'every \u0661\u0660 rows'", "cron"),
+        ("MAX_PACE='1_0'", "22023", "'1_0'", "whole number"),
+        ("FINAL_WORK='0_1e-1'", "22023", "'0_1e-1'", "such as 0.05"),
         ("TRIGGER='whenever'", "22023", "'whenever'", "'at 06:00'"),
         ("TRIGGER='at 25:00'", "22023", "'at 25:00'", "'at 06:00'"),
         ("TRIGGER='61 * * * *'", "22023", "'61 * * * *'", "cron"),
@@ -194,9 +202,11 @@ def test_a_wrong_option_is_named_placed_and_helped(
 @pytest.mark.parametrize(
     ("given_value", "meaning"),
     [
-        ("MEMORY_BUDGET='64MB'", 64 * 1024**2),
-        ("MEMORY_BUDGET='1.5 gb'", 3 * 1024**3 // 2),
-        ("MEMORY_BUDGET=0", 0),
+        ("MEMORY_BUDGET='64MB'", "64MB"),
+        ("MEMORY_BUDGET='1.5 gb'", "1536MB"),
+        ("MEMORY_BUDGET=' 2048 MB '", "2GB"),
+        ("MEMORY_BUDGET='3000B'", "3000B"),
+        ("MEMORY_BUDGET=0", "0"),
         ("MEMORY_BUDGET=unlimited", "unlimited"),
         ("FINAL_WORK=1", "1"),
         ("FINAL_WORK=5e-2", "0.05"),
@@ -242,6 +252,9 @@ def test_a_value_is_read_into_its_canonical_form(given_value: str, meaning: bool
         ("VERIFY STANDING QUERY a, b", '","'),
         ("SHOW STANDING QUERY", "at end of input"),
         ("COMMENT ON STANDING QUERY q IS 5", '"5"'),
+        ("CREATE STANDING QUERRY q AS SELECT 1", '"QUERRY"'),
+        ("CREATE OR REPLACE STANDING QUREY q AS SELECT 1", '"QUREY"'),
+        ("DROP STANDING QUERIES q", '"QUERIES"'),
     ],
 )
 def test_a_malformed_statement_is_a_syntax_error_at_its_place(text: str, near: str) -> None:
@@ -249,6 +262,45 @@ def test_a_malformed_statement_is_a_syntax_error_at_its_place(text: str, near: s
     assert (error.sqlstate, near in error.message) == ("42601", True)
     place = len(text.rstrip()) if near == "at end of input" else text.rindex(near.strip('"'))
     assert error.position == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE STANDING QUERY q WITH FINAL_WORK=1 AS SELECT 1",
+        "ALTER STANDING QUERY q SET FINAL_WORK=1",
+        "ALTER STANDING QUERY q RESET FINAL_WORK",
+    ],
+)
+def test_options_without_parentheses_are_helped(text: str) -> None:
+    error = refused(text)
+    assert error.message == 'syntax error at or near "FINAL_WORK"'
+    assert (error.hint or "").startswith("Options stand in parentheses, such as (FINAL_WORK")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "CREATE STANDING QUERY q WITH (MEMORY_BUDGET=512MB) AS SELECT 1",
+            'trailing junk after numeric literal at or near "512MB"',
+            "Write a number with a unit in quotes, such as '512MB'.",
+        ),
+        ('DROP STANDING QUERY ""', 'zero-length delimited identifier at or near """"', None),
+        ("COMMENT ON STANDING QUERY q IS 'é", 'unterminated quoted string at or near "\'é"', None),
+    ],
+)
+def test_what_cannot_be_scanned_is_told_in_a_statement_of_ours(
+    text: str, message: str, hint: str | None
+) -> None:
+    for before in ("", "SELECT 'é'; "):
+        (found,) = find_ours(before + text)
+        assert (found.start, found.end) == (0, len(before + text))
+        assert isinstance(found.statement, Error)
+        assert (found.statement.message, found.statement.hint) == (message, hint)
+        near = message.partition('near "')[2][:-1]
+        assert found.statement.position == len(before) + text.index(near)
+    assert find_ours("SELECT 512MB; " + text) == ()
 
 
 def test_options_may_stand_in_both_places() -> None:

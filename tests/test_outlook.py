@@ -56,12 +56,17 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     measured = outlook.measurements(Fired({}, (), shares, 1.0, 0.5))
     assert len(measured) == sum(share.rows_in > 0 for share in shares)
     assert all(isfinite(each.predicted) and each.predicted >= 0 for each in measured)
-    outcome = outlook.outcome(0.5, {oid: data.draw(COUNTS) for oid in oids.values()}, 2.0)
+    arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
+    outcome = outlook.outcome(0.5, arrived, 2.0)
     assert outcome.batch is not None
     assert outcome.measured is not None
     assert isfinite(outcome.batch)
-    assert outcome.met == (outcome.measured <= goal.final_work)
-    assert outlook.outcome(0.0, {}, 2.0).met
+    if any(arrived.values()):
+        assert outcome.met == (outcome.measured <= goal.final_work)
+    else:
+        assert outcome.met is None
+    assert outlook.outcome(0.0, {}, 2.0).met is None
+    assert outlook.outcome(0.0, dict.fromkeys(oids.values(), 1), 2.0).met
     written = {each.writes: data.draw(COUNTS) for each in plan.subplans}
     came = {oid: data.draw(COUNTS) for oid in oids.values()}
     corrections = outlook.corrections(came, {0: 3}, written)

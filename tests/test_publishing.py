@@ -110,12 +110,14 @@ def test_a_row_that_is_not_there_is_noticed(connection: psycopg.Connection) -> N
 def test_dates_and_times(postgres15: Server) -> None:
     with psycopg.connect(postgres15.dsn()) as connection:
         connection.execute(
-            "CREATE TEMPORARY TABLE q (a date, b time, c interval, d bytea, e int4[], f float8)"
+            "CREATE TEMPORARY TABLE q (a date, b time(6), c interval, d bytea, e int4[], f float8, g time[])"
         )
         row = connection.execute("SELECT 'pg_temp.q'::regclass::oid::int8").fetchone()
         assert row is not None
-        types = ("date", "time without time zone", "interval", "bytea", "integer[]", "double precision")
-        stored = tuple(StoredColumn(f"c{number}", each) for number, each in enumerate(types))
+        types = ("date", "time(6)", "interval", "bytea", "integer[]", "double precision", "time[]")
+        stored = tuple(
+            StoredColumn(f"c{number}", each, each.startswith("time")) for number, each in enumerate(types)
+        )
         interval = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
         table = pa.table(
             {
@@ -125,11 +127,15 @@ def test_dates_and_times(postgres15: Server) -> None:
                 "c3": pa.array([b"\x00\xff", b""], pa.binary()),
                 "c4": pa.array([[1, None], []], pa.list_(pa.int32())),
                 "c5": pa.array([float("nan"), float("-inf")], pa.float64()),
+                "c6": pa.array([[1, None, 86_399_999_999], None], pa.list_(pa.int64())),
                 "weight": pa.array([1, 1], pa.int64()),
             }
         )
         apply_changes(connection, Answer(row[0], stored, tuple(each.name for each in stored)), table)
         assert connection.execute("SELECT q::text FROM q ORDER BY a").fetchall() == [
-            ('(0001-01-01,00:00:01.000001,"1 mon -2 days +00:00:00.000003","\\\\x00ff","{1,NULL}",NaN)',),
-            ('(,,,"\\\\x",{},-Infinity)',),
+            (
+                '(0001-01-01,00:00:01.000001,"1 mon -2 days +00:00:00.000003","\\\\x00ff","{1,NULL}",NaN,'
+                '"{00:00:00.000001,NULL,23:59:59.999999}")',
+            ),
+            ('(,,,"\\\\x",{},-Infinity,)',),
         ]

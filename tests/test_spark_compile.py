@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from catalog.schema import TableName
+from catalog.storage import FREE_NUMERIC
 from executors.reference_firing import Changes, consolidated
 from executors.reference_replay import Replay
 from executors.reference_values import Row
@@ -23,7 +24,9 @@ from planner.delta_method import Method
 from planner.incremental import derive
 from planner.logical import LogicalQuery
 from planner.weighted import DeltaPlan, Subplan
+from sources.arrow import is_written
 from tests.randomplans import commits, queries
+from tests.sparkvalues import as_arrow, from_arrow
 
 pytestmark = pytest.mark.service
 
@@ -61,12 +64,23 @@ class Logs:
 def as_table(changes: Changes, schema: pa.Schema) -> pa.Table:
     rows = [(*row, weight) for row, weight in changes]
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    arrays = [
+        as_arrow(values, FREE_NUMERIC).cast(field.type)
+        if is_written(field.type)
+        else pa.array(values, field.type)
+        for values, field in zip(columns, schema, strict=True)
+    ]
     return pa.table(arrays, schema=schema)
 
 
 def as_changes(table: pa.Table) -> Changes:
-    rows: list[Row] = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    columns = (
+        [from_arrow(value, FREE_NUMERIC) for value in column.to_pylist()]
+        if is_written(column.type)
+        else column.to_pylist()
+        for column in table.columns
+    )
+    rows: list[Row] = list(zip(*columns, strict=True))
     return [(row[:-1], int(str(row[-1]))) for row in rows]
 
 

@@ -18,6 +18,7 @@ from catalog.storage import FREE_NUMERIC
 from catalog.storage import Decimal as Numeric
 from dialect.spark_division import divided
 from dialect.spark_rendered import Rendered
+from dialect.spark_written import value_of
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.servers import Server
 
@@ -84,9 +85,12 @@ def test_quotients_have_postgresqls_digits(
     session.read.parquet(str(tmp_path / "pairs.parquet")).createOrReplaceTempView("pairs")
     quotient = divided(Rendered("a", dividend), Rendered("b", divisor)).sql
     found = session.sql(f"SELECT n, {quotient} AS q FROM pairs").toArrow().to_pylist()
-    assert {each["n"]: each["q"] for each in found} == expected
+    assert {each["n"]: each["q"]["value"] for each in found} == expected
+    assert {each["n"]: each["q"]["text"] for each in found} == {
+        n: f"{each:f}" for n, each in expected.items()
+    }
 
 
 def test_numbers_of_any_scale_are_not_divided() -> None:
     with pytest.raises(FeatureNotSupported, match="more than 12 digits behind the point"):
-        divided(Rendered("a", FREE_NUMERIC), Rendered("b", Numeric(10, 0)))
+        divided(value_of(Rendered("a", FREE_NUMERIC)), Rendered("b", Numeric(10, 0)))

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from catalog.errors import OutOfMemory
 from executors.spark.firing import collect
-from executors.spark.session import LEAST_MEMORY, SparkSettings, close_session, open_session
+from executors.spark.machine import LEAST_MEMORY
+from executors.spark.session import SparkSettings, close_session, open_session
 
 pytestmark = pytest.mark.service
 

@@ -109,14 +109,14 @@ def test_queries_of_others_are_out_of_reach(mallory: psycopg.Connection, stateme
 
 def test_an_answer_is_its_owners_to_grant(database: str, mallory: psycopg.Connection) -> None:
     assert refused(mallory, "TABLE victim").sqlstate == "42501"
-    assert refused(mallory, 'TABLE gavial_views."public.victim"').sqlstate == "42501"
+    assert refused(mallory, 'TABLE gavial_views."standing query public.victim"').sqlstate == "42501"
     with session(database, "alice") as alice:
         alice.execute("GRANT SELECT ON victim TO mallory")
     assert mallory.execute("TABLE victim").fetchall() == []
 
 
 VICTIM = "'victim'::regclass::oid"
-VIEW = "'gavial_views.\"public.victim\"'::regclass::oid"
+VIEW = "'gavial_views.\"standing query public.victim\"'::regclass::oid"
 INTO = "INSERT INTO gavial.requests (kind, result, view, arguments) VALUES"
 FORGED = (
     f"{INTO} ('forget', {VICTIM}, NULL, NULL)",
@@ -364,7 +364,7 @@ def test_literals_are_only_literals(mallory: psycopg.Connection, literal: str) -
     found = mallory.execute("SELECT query_text FROM gavial.standing_queries WHERE name = 'q'").fetchone()
     assert found == (f"SELECT a, {constant} AS t FROM open",)
     hidden = mallory.execute(
-        'SELECT t FROM gavial_views."public.q" RIGHT JOIN (SELECT 1) x ON true'
+        'SELECT t FROM gavial_views."standing query public.q" RIGHT JOIN (SELECT 1) x ON true'
     ).fetchall()
     assert hidden == [(None,)]
     for option in ("TRIGGER", "EXPECT", "METHOD", "MEMORY_BUDGET", "LATENCY_GOAL"):

@@ -132,7 +132,7 @@ def test_reading_other_tables_after_a_replacement(connection: psycopg.Connection
         "DROP STANDING QUERY q",
         "DROP SCHEMA apart CASCADE",
         "DROP TABLE q, plain CASCADE",
-        'DROP VIEW gavial_views."public.q" CASCADE',
+        'DROP VIEW gavial_views."standing query public.q" CASCADE',
     ],
 )
 def test_dropping_takes_everything_along(connection: psycopg.Connection, drop: str) -> None:
@@ -160,7 +160,7 @@ def test_a_table_in_use_is_not_dropped(connection: psycopg.Connection) -> None:
     connection.execute("CREATE STANDING QUERY q AS SELECT a FROM plain")
     failed = refused(connection, "DROP TABLE plain")
     assert failed.sqlstate == "2BP01"
-    assert 'gavial_views."public.q"' in failed.detail
+    assert 'gavial_views."standing query public.q"' in failed.detail
     failed = refused(connection, "ALTER TABLE plain ALTER COLUMN a TYPE bigint")
     assert (failed.sqlstate, failed.message) == (
         "0A000",
@@ -229,7 +229,7 @@ def test_a_new_owner_must_be_able_to_read(connection: psycopg.Connection) -> Non
     assert refused(connection, "ALTER STANDING QUERY q OWNER TO blind").sqlstate == "42501"
     connection.execute("ROLLBACK TO s; ALTER STANDING QUERY q OWNER TO seeing")
     owners = connection.execute(
-        "SELECT relowner::regrole::text FROM pg_class WHERE relname IN ('q', 'public.q')"
+        "SELECT relowner::regrole::text FROM pg_class WHERE relname IN ('q', 'standing query public.q')"
     )
     assert owners.fetchall() == [("seeing",)] * 2
     connection.execute("ROLLBACK")
@@ -240,7 +240,7 @@ def test_the_view_follows_the_owner_of_the_table(connection: psycopg.Connection)
     connection.execute("BEGIN; CREATE ROLE blind; CREATE STANDING QUERY q AS SELECT a FROM plain")
     connection.execute("ALTER TABLE q OWNER TO blind")
     owners = connection.execute(
-        "SELECT relowner::regrole::text FROM pg_class WHERE relname IN ('q', 'public.q')"
+        "SELECT relowner::regrole::text FROM pg_class WHERE relname IN ('q', 'standing query public.q')"
     )
     assert owners.fetchall() == [("blind",)] * 2
     assert statuses(connection) == {"public.q": ("suspended", "42501")}

@@ -284,6 +284,22 @@ def test_waiting_ends_as_every_statement_does(database: str) -> None:
         own.execute("DROP STANDING QUERY q")
 
 
+def test_a_proxy_that_could_not_connect_tries_again(postgres18: Server, gavial18: Gavial) -> None:
+    def attempts() -> int:
+        return gavial18.log.read_text().count("cannot answer a statement in database")
+
+    with fresh_database(gavial18) as database, session(postgres18.dsn()) as admin:
+        with session(database) as own:
+            own.execute((FOLDER / "tables.sql").read_bytes())
+        with preparing(database) as own:
+            with unanswered(database, admin):
+                before = attempts()
+                own.pgconn.send_query_prepared(b"make", None)
+                wait_until(lambda: attempts() >= before + 2, "the proxy does not try again")
+            assert [result.command_status for result in results(own)] == [b"CREATE STANDING QUERY"]
+            own.execute("DROP STANDING QUERY q")
+
+
 def test_waiting_has_an_end(postgres18: Server, gavial18: Gavial) -> None:
     with fresh_database(gavial18) as database, session(postgres18.dsn()) as admin:
         with session(database) as own:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.answering import status_of, wait_until_answered
 from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, wait_until
+from tests.servers import Gavial, Server, gavial, postgres, wait_until
 from tests.standing import fresh_database, refused, session
 
 pytestmark = pytest.mark.service
@@ -49,7 +49,7 @@ def test_create_returns_with_its_answer(user: psycopg.Connection) -> None:
     )
     assert made.statusmessage == "CREATE STANDING QUERY"
     assert user.execute("TABLE groups ORDER BY b").fetchall() == [(b, 200) for b in range(5)]
-    assert "computing the answer" in said
+    assert "computing the result" in said
     user.execute(
         "CREATE OR REPLACE STANDING QUERY groups AS "
         "SELECT b, count(*) + 1 AS n FROM t WHERE a <= 1000 GROUP BY b"
@@ -179,8 +179,14 @@ def test_asyncpg(dsn: str, user: psycopg.Connection) -> None:
     assert status_of(user, "by_asyncpg")[0] == "active"
 
 
-def test_without_a_coordinator(gavial18: Gavial) -> None:
-    with fresh_database(gavial18) as made, session(made) as connection:
+def test_without_a_coordinator() -> None:
+    """Before a server of its own: another gavial's coordinator would do the work."""
+    with (
+        postgres(18) as server,
+        gavial("--proxy-only", upstream=server) as proxy,
+        fresh_database(proxy) as made,
+        session(made) as connection,
+    ):
         connection.execute("CREATE TABLE t (a int PRIMARY KEY)")
         connection.execute("CREATE STANDING QUERY q AS SELECT a FROM t")
         found = refused(connection, "REFRESH STANDING QUERY q")

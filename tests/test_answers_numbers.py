@@ -1,0 +1,186 @@
+"""Numerics of any scale and size as standing queries: their texts are PostgreSQL's (G1)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+import psycopg
+import pytest
+
+from tests.answering import check, differences, refresh, refused_refresh, unlike, wait_until_answered
+from tests.capturing import one
+from tests.randomnumbers import SETUP, RandomNumbers
+from tests.servers import Gavial, Server, gavial
+from tests.standing import fresh_database, session
+from tests.versions import versions
+
+pytestmark = pytest.mark.service
+
+MIGRATION: Final = Path(__file__).parent.parent / "catalog" / "migrations" / "0014_written_values.sql"
+FIRST: Final = 0 if os.environ.get("CI") else SystemRandom().randrange(1_000_000)
+BATCHES: Final = 3
+
+# What passes, is compared, or is left to PostgreSQL: of all numbers.
+OF_ALL: Final = {
+    "passes": "SELECT id, a, b, m, c, w, l FROM n",
+    "texts": "SELECT id, a::text, a::varchar AS v, scale(a), trim_scale(a) AS t, abs(b), -b AS minus FROM n",
+    "computed": "SELECT id, a * b AS p, a + b AS s, a - b AS d, a * a * a AS q, a % 7 AS r, "
+    "round(a, 3) AS o FROM n",
+    "wide": "SELECT id, w * w AS p, c * 1.10 AS x, 1.10 AS y, c + 1e-30 AS z FROM n",
+    "rounded": "SELECT id, round(c, 4) AS r, trunc(c, 4) AS t, round(c) AS w, ceil(c) AS u, sign(c) AS s "
+    "FROM n",
+    "filtered": "SELECT id, a FROM n WHERE a > b OR a = 2.5 OR a = 'NaN' OR b < -1e20",
+    "chosen": "SELECT id, CASE WHEN g > 0 THEN a ELSE 0 END AS x, coalesce(c, 0) AS y, "
+    "coalesce(a, b, 1.0) AS z, nullif(a, 2.5) AS n, greatest(a, b) AS g, least(a, c) AS l FROM n",
+    "joined": "SELECT x.id, y.id AS other, x.a, y.b FROM n x JOIN n y ON x.a = y.b",
+    "outer_joined": "SELECT x.id, y.id AS other, x.a, y.c, y.m FROM n x LEFT JOIN n y ON x.a = y.m",
+    "united": "SELECT id, a FROM n UNION ALL SELECT id, c FROM n UNION ALL SELECT id, 0 FROM n",
+    "extremes": "SELECT g, trim_scale(max(a)) AS greatest, trim_scale(min(b)) AS least FROM n GROUP BY g",
+    "counted": "SELECT g, count(DISTINCT a) AS n, count(b) AS m FROM n GROUP BY g",
+    "counted_lists": "SELECT count(DISTINCT l) AS n, count(l) AS m FROM n",
+    "counted_by": "SELECT trim_scale(a) AS t, count(*) FROM n GROUP BY trim_scale(a)",
+    "written_values": "SELECT * FROM (VALUES (1.5), (2.25), (0), (1e40), ('NaN'::numeric)) AS v (x)",
+    "first": "SELECT id, a FROM n WHERE a = 'NaN' OR a > 1e20 ORDER BY a DESC, id LIMIT 5",
+    "not_in": "SELECT id FROM n WHERE NOT EXISTS (SELECT FROM n y WHERE y.a = n.b)",
+    "text_of_joined": "SELECT x.id, x.a::text AS t FROM n x JOIN n y ON x.a = y.b WHERE y.b::text LIKE '%5'",
+}
+
+# What sums, and computes below an aggregate: of numbers that have a decimal. Which of equal values max shows
+# depends on PostgreSQL's plan, hence trim_scale.
+OF_MANY: Final = {
+    "sums": "SELECT g, sum(a) AS a, sum(m) AS m, sum(a + b) AS s, sum(c) AS c, avg(a) AS v FROM n GROUP BY g",
+    "sum_of_all": "SELECT sum(a) AS s, sum(a * c) AS p FROM n",
+    "sum_of_cases": "SELECT g, sum(CASE WHEN id % 3 = 0 THEN c ELSE 0 END) AS s, "
+    "sum(coalesce(c, 0) * 1.5) AS p, sum(c) FILTER (WHERE id % 2 = 0) AS f FROM n GROUP BY g",
+    "sum_of_sums": "SELECT sum(s) AS s FROM (SELECT g, sum(a) AS s FROM n GROUP BY g) AS x",
+    "averages_below": "SELECT id, c, v FROM n JOIN (SELECT g, avg(c) AS v FROM n GROUP BY g) x USING (g) "
+    "WHERE c < v",
+    "kept_groups": "SELECT g, sum(a) AS s FROM n GROUP BY g HAVING sum(a) > 1.0",
+    "computed_below": "SELECT x.p, y.id FROM (SELECT g, trim_scale(max(a * b)) AS p FROM n GROUP BY g) x "
+    "JOIN n y USING (g)",
+    "divided": "SELECT id, 3 / nullif(a, 0) AS q, sqrt(abs(a)) AS r, ln(abs(a) + 1) AS l FROM n",
+}
+
+# Of a group PostgreSQL shows the value that came first; here it is the one with most digits.
+GROUPED: Final = {
+    "grouped": (
+        "SELECT a, count(*) AS n, sum(c) AS c FROM n GROUP BY a",
+        "SELECT round(trim_scale(a), coalesce(max(scale(a)), 0)), count(*), sum(c) FROM n "
+        "GROUP BY trim_scale(a)",
+    ),
+    "distinct_values": (
+        "SELECT DISTINCT a FROM n",
+        "SELECT round(trim_scale(a), coalesce(max(scale(a)), 0)) FROM n GROUP BY trim_scale(a)",
+    ),
+    "united_values": (
+        "SELECT a FROM n UNION SELECT c FROM n",
+        "SELECT round(trim_scale(a), coalesce(max(scale(a)), 0)) FROM "
+        "(SELECT a FROM n UNION ALL SELECT c FROM n) u GROUP BY trim_scale(a)",
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=versions(15))
+def proxy(request: pytest.FixtureRequest) -> Iterator[Gavial]:
+    upstream = request.getfixturevalue(f"postgres{request.param}")
+    assert isinstance(upstream, Server)
+    with gavial(upstream=upstream) as running:
+        yield running
+
+
+@pytest.fixture
+def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
+    with fresh_database(proxy) as dsn, session(dsn) as connection:
+        connection.execute(SETUP.encode())
+        yield connection
+
+
+def make(connection: psycopg.Connection, queries: dict[str, str]) -> None:
+    """Standing queries with their first results."""
+    for name, query in queries.items():
+        connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
+    wait_until_answered(connection, queries)
+
+
+def unlike_query(connection: psycopg.Connection, name: str, query: str) -> list[tuple[str, str]]:
+    """Where a result differs by its text from what this query gives."""
+    result, expected = f"SELECT (q.*)::text FROM {name} q", f"SELECT (q.*)::text FROM ({query}) q"
+    question = f"SELECT 'superfluous', d.* FROM ({result} EXCEPT ALL {expected}) d UNION ALL "
+    question += f"SELECT 'missing', d.* FROM ({expected} EXCEPT ALL {result}) d"
+    return connection.execute(question.encode()).fetchall()
+
+
+def test_numbers_of_all_sizes(user: psycopg.Connection) -> None:
+    sys.stdout.write(f"seed {FIRST}\n")
+    numbers = RandomNumbers(FIRST)
+    numbers.fill(user, 60)
+    queries = OF_ALL | {name: standing for name, (standing, _) in GROUPED.items()}
+    make(user, queries)
+    for _ in range(BATCHES):
+        refresh(user, *queries)
+        assert not (unequal := differences(user, *queries)), unequal
+        wrong = {name: found for name in OF_ALL if (found := unlike(user, name))}
+        wrong |= {
+            name: found for name, (_, query) in GROUPED.items() if (found := unlike_query(user, name, query))
+        }
+        assert not wrong
+        numbers.change(user, 25)
+
+
+def test_sums_show_the_digits_of_the_longest(user: psycopg.Connection) -> None:
+    sys.stdout.write(f"seed {FIRST}\n")
+    numbers = RandomNumbers(FIRST, wild=False)
+    numbers.fill(user, 40)
+    make(user, OF_MANY)
+    for _ in range(BATCHES):
+        check(user, *OF_MANY)
+        numbers.change(user, 25)
+
+
+def test_an_equal_value_that_is_written_differently_is_published(user: psycopg.Connection) -> None:
+    user.execute("INSERT INTO n (id, g, a) VALUES (1, 1, 2.5), (2, 1, 1.0)")
+    make(user, {"q": "SELECT id, a FROM n", "s": "SELECT sum(a) AS s, max(a) AS m FROM n"})
+    user.execute("UPDATE n SET a = 2.50 WHERE id = 1")
+    check(user, "q", "s")
+    assert one(user, "SELECT a::text FROM q WHERE id = 1") == "2.50"
+    assert one(user, "SELECT s::text FROM s") == "3.50"
+    user.execute("UPDATE n SET a = 2.5 WHERE id = 1")
+    check(user, "q", "s")
+    assert one(user, "SELECT s::text FROM s") == "3.5"
+
+
+def test_a_number_that_no_sum_can_be_made_of_is_named(user: psycopg.Connection) -> None:
+    user.execute("INSERT INTO n (id, g, a) VALUES (1, 1, 2.5)")
+    make(user, {"s": "SELECT g, sum(a) AS s FROM n GROUP BY g", "p": "SELECT id, a FROM n"})
+    user.execute("UPDATE n SET a = 1e30")
+    failed = refused_refresh(user, "s")
+    assert failed.sqlstate == "22003"
+    assert failed.message is not None
+    assert "1000000000000000000000000000000" in failed.message
+    check(user, "p")
+    user.execute("UPDATE n SET a = 1.50")
+    check(user, "s", "p")
+
+
+def test_what_an_older_version_stored_is_copied_anew(user: psycopg.Connection) -> None:
+    user.execute("INSERT INTO n (id, g, a) VALUES (1, 1, 2.50)")
+    make(user, {"q": "SELECT id, a FROM n", "s": "SELECT sum(a) AS s FROM n"})
+    user.execute(MIGRATION.read_bytes())
+    assert one(user, "SELECT state FROM gavial.sources WHERE relation = 'n'::regclass") != "captured"
+    user.execute("INSERT INTO n (id, g, a) VALUES (2, 1, 1.125)")
+    check(user, "q", "s")
+
+
+def test_a_column_that_is_added_with_a_default(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    make(user, {"before": "SELECT id FROM t"})
+    user.execute("ALTER TABLE t ADD d numeric DEFAULT 1.10, ADD e numeric DEFAULT 'NaN'")
+    user.execute("ALTER TABLE t ADD l numeric[] DEFAULT '{1.50,1e30}'; INSERT INTO t VALUES (2, 2.0)")
+    make(user, {"q": "SELECT id, d, e, l, d::text AS t FROM t"})
+    user.execute("UPDATE t SET d = 1.1 WHERE id = 1")
+    check(user, "before", "q")

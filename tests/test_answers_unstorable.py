@@ -1,0 +1,76 @@
+"""Values that cannot be stored: what they stop, what goes on, and how it heals (G2, G11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.answering import ANSWER_SECONDS, check, refused_refresh, status_of, wait_until_answered
+from tests.capturing import one
+from tests.servers import Gavial, Server, gavial, wait_until
+from tests.standing import fresh_database, session
+
+pytestmark = pytest.mark.service
+BAD = "'{{1,2},{3,4}}'"
+"""An array of two dimensions."""
+
+
+@pytest.fixture(scope="module", params=["postgres15", "postgres18"])
+def proxy(request: pytest.FixtureRequest) -> Iterator[Gavial]:
+    upstream: Server = request.getfixturevalue(request.param)
+    with gavial(upstream=upstream) as running:
+        yield running
+
+
+@pytest.fixture
+def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
+    with fresh_database(proxy) as dsn, session(dsn) as connection:
+        yield connection
+
+
+def make(connection: psycopg.Connection, name: str, query: str) -> None:
+    """A standing query with its first answer."""
+    connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
+    wait_until_answered(connection, [name])
+
+
+def test_a_value_that_cannot_be_stored_stops_who_reads_it_alone(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE t (a int PRIMARY KEY, b int[], c int); CREATE TABLE u (a int)")
+    user.execute("INSERT INTO t SELECT g, ARRAY[g], g FROM generate_series(1, 9) g; INSERT INTO u VALUES (1)")
+    make(user, "reads", "SELECT a, b FROM t")
+    make(user, "spares", "SELECT c % 2 AS k, count(*) AS n, sum(a) AS s FROM t GROUP BY c % 2")
+    make(user, "other", "SELECT a FROM u")
+    user.execute(
+        f"UPDATE t SET b = {BAD} WHERE a < 4; INSERT INTO u VALUES (2); UPDATE t SET c = 7 WHERE a = 2"
+    )
+    how = refused_refresh(user, "reads")
+    assert (how.sqlstate, how.message) == ("54000", 'a value of column "t.b" cannot be stored')
+    assert status_of(user, "reads")[0] == "error"
+    assert "several dimensions" in str(one(user, "SELECT detail FROM gavial.shown WHERE name = 'reads'"))
+    assert 'column "b"' in one(user, "SELECT unstorable FROM gavial.sources WHERE relation = 't'::regclass")
+    check(user, "spares", "other")
+    since = one(user, "SELECT captured_from FROM gavial.sources WHERE relation = 't'::regclass")
+    user.execute(
+        "UPDATE t SET b = NULL WHERE a = 1; DELETE FROM t WHERE a = 2; UPDATE t SET c = 5 WHERE a = 3"
+    )
+    refused_refresh(user, "reads")
+    user.execute("UPDATE t SET b = '{7}' WHERE a = 3")
+    check(user, "reads", "spares", "other")
+    assert one(user, "SELECT unstorable FROM gavial.sources WHERE relation = 't'::regclass") is None
+    assert one(user, "SELECT captured_from FROM gavial.sources WHERE relation = 't'::regclass") == since
+    user.execute(f"INSERT INTO t VALUES (20, {BAD}, 1); TRUNCATE t; INSERT INTO t VALUES (21, '{{21}}', 1)")
+    check(user, "reads", "spares")
+
+
+def test_a_value_that_cannot_be_stored_is_there_before_the_query(user: psycopg.Connection) -> None:
+    user.execute(f"CREATE TABLE t (a int, b int[]); INSERT INTO t VALUES (1, {BAD}), (2, '{{2}}')")
+    make(user, "spares", "SELECT a FROM t")
+    user.execute("CREATE STANDING QUERY reads AS SELECT a, b FROM t WITH NO DATA")
+    wait_until(lambda: status_of(user, "reads")[0] == "error", "the query is not in error", ANSWER_SECONDS)
+    assert status_of(user, "reads")[1] == "54000"
+    check(user, "spares")
+    user.execute("DELETE FROM t WHERE a = 1")
+    wait_until(lambda: status_of(user, "reads")[0] == "active", "the query does not heal", ANSWER_SECONDS)
+    check(user, "reads", "spares")

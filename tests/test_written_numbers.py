@@ -1,0 +1,205 @@
+"""Groups and sums of numerics as they are planned, and what is left to PostgreSQL: digits are its own."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from decimal import Decimal as Number
+from functools import cache
+from random import Random
+from typing import Final
+
+import pytest
+
+from catalog.schema import TableName
+from catalog.storage import FREE_NUMERIC, Decimal, Written
+from catalog.types import NUMERIC, SqlType
+from dialect.bind_query import QueryBinder
+from dialect.expand import BoundViews
+from dialect.query import read_query
+from dialect.scalar import Reference
+from dialect.spark import DEFAULT
+from dialect.spark_constants import numeric
+from executors.reference import evaluate
+from executors.reference_rows import computed
+from executors.reference_values import Bag
+from executors.spark.compile import compile_subplan, schemas_of
+from planner.delta_method import METHODS
+from planner.finish import Finished, finish
+from planner.incremental import derive
+from planner.logical import LogicalQuery
+from planner.optimise import optimise
+from planner.statistics import Statistics
+from planner.text import text
+from planner.translate import translate
+from planner.unnest import unnest
+from tests.bindcases import Snapshot, read_snapshot
+
+_NO_VIEWS: Final = BoundViews({}, lambda _view, _others: pytest.fail("no view here"))
+
+
+@cache
+def snapshot() -> Snapshot:
+    return read_snapshot()
+
+
+def optimised(sql: str) -> LogicalQuery:
+    known = snapshot()
+    query = QueryBinder(known.signatures, known.tables, _NO_VIEWS).query(read_query(sql), None)
+    return optimise(unnest(translate(query, known.tables)), known.tables, Statistics())
+
+
+def finished(sql: str) -> Finished:
+    return finish(optimised(sql))
+
+
+def shape(sql: str) -> str:
+    """The nodes of the plan without the numbers of columns, in one line."""
+    return " / ".join(
+        re.sub(r"#\d+", "", line.strip()) for line in text(finished(sql).query).splitlines()[1:]
+    )
+
+
+def test_a_group_of_equal_numbers_shows_the_most_digits() -> None:
+    planned = shape("SELECT things.exact, count(*) FROM bound.things GROUP BY things.exact")
+    assert "Project exact = round(exact, coalesce(digits, 0)), count / " in planned
+    assert "Aggregate by exact: count = sum(count), digits = max(digits) / " in planned
+    assert "Aggregate by exact, digits: count = count(*) / " in planned
+    assert "Project exact, exact = trim_scale(exact) / Scan" in planned
+    assert "Aggregate by exact: digits = max(" in shape("SELECT DISTINCT things.exact FROM bound.things")
+
+
+def test_what_cannot_be_added_up_from_parts_is_worked_in_one_step() -> None:
+    planned = shape("SELECT sum(things.exact), count(DISTINCT things.id) FROM bound.things")
+    assert "digits = max(scale(exact))" in planned
+
+
+def test_sums_show_the_digits_of_the_longest() -> None:
+    planned = shape("SELECT sum(things.exact) FROM bound.things")
+    assert "Project sum = round(sum, coalesce(digits, 0)) / " in planned
+    assert (
+        "Aggregate: sum = sum(sum), digits = max(digits) / Aggregate by digits: sum = sum(exact) / "
+        in planned
+    )
+
+
+def test_where_types_tell_the_digits_nothing_is_added() -> None:
+    planned = shape(
+        "SELECT things.price, sum(others.amount) FROM bound.things, bound.others GROUP BY things.price"
+    )
+    assert "digits" not in planned
+    assert "round" not in planned
+
+
+def test_digits_of_few_kinds_are_counted() -> None:
+    case = "CASE WHEN things.flag THEN things.price ELSE (0)::numeric END"
+    planned = shape(f"SELECT sum({case}) FROM bound.things")
+    assert "round(sum, case when digits > 0 then 2 else 0 end)" in planned
+    assert "digits = count(case when flag then price else null end)" in planned
+    product = shape("SELECT sum((things.price * COALESCE(things.price, (0)::numeric))) FROM bound.things")
+    assert "round(sum, case when digits > 0 then 4 else 2 end)" in product
+
+
+@pytest.mark.parametrize(
+    ("expression", "left"),
+    [
+        ("things.exact", False),
+        ("(things.exact * things.price)", True),
+        ("(things.price * things.price)", False),
+        ("((things.price * things.price) * (things.price * things.price))", True),
+        ("((things.price * things.price) * things.price)", False),
+        ("round(things.exact, 2)", True),
+        ("round(things.price, 1)", False),
+        ("(things.exact)::text", False),
+        ("(things.exact)::integer", True),
+        ("COALESCE(things.exact, (0)::numeric)", False),
+        ("(things.exact > (1)::numeric)", False),
+        ("(1.0 / things.price)", True),
+    ],
+)
+def test_what_may_have_too_many_digits_is_left_to_postgresql(expression: str, left: bool) -> None:
+    [value] = finished(f"SELECT {expression} AS x FROM bound.things").values
+    assert isinstance(value, Reference) is not left
+
+
+@pytest.mark.parametrize(
+    ("written", "storage", "shown"),
+    [
+        ("1.10", Decimal(3, 2), "'1.10'"),
+        ("-0.00", Decimal(2, 2), "'0.00'"),
+        ("1e3", Decimal(4, 0), "'1000'"),
+        ("NaN", FREE_NUMERIC, "'NaN'"),
+        ("-inf", FREE_NUMERIC, "'-Infinity'"),
+        ("1e40", FREE_NUMERIC, f"'1{'0' * 40}'"),
+        (f"2.5{'0' * 40}", FREE_NUMERIC, f"'2.5{'0' * 40}'"),
+    ],
+)
+def test_constants_have_the_digits_that_they_are_written_with(
+    written: str, storage: Decimal | Written, shown: str
+) -> None:
+    rendered = numeric(written)
+    assert rendered.storage == storage
+    assert shown in rendered.sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT things.exact, sum(things.exact), max(things.exact) FROM bound.things GROUP BY things.exact",
+        "SELECT count(DISTINCT things.exact), sum(DISTINCT things.exact) FROM bound.things",
+        "SELECT a.exact FROM (bound.things a JOIN bound.things b ON ((a.exact = b.price)))",
+        "SELECT things.exact FROM bound.things UNION SELECT others.amount FROM bound.others",
+        "SELECT things.exact FROM bound.things ORDER BY things.exact LIMIT 3",
+    ],
+)
+def test_all_of_it_is_compiled(sql: str) -> None:
+    plan = derive(finished(sql).query, METHODS, snapshot().tables)
+    schemas = schemas_of(plan, DEFAULT)
+    for subplan in plan.subplans:
+        assert compile_subplan(subplan, schemas).sql
+
+
+def test_numbers_of_any_scale_are_stored_with_their_text() -> None:
+    assert DEFAULT.storage(SqlType(NUMERIC)) == FREE_NUMERIC
+    assert DEFAULT.storage(SqlType(NUMERIC, (60 << 16 | 5) + 4)) == FREE_NUMERIC
+
+
+SUMMED: Final = (
+    "SELECT things.small, sum(things.exact), count(*), count(things.exact), min(things.whole), "
+    "sum(things.whole), sum(things.id) FROM bound.things GROUP BY things.small",
+    "SELECT sum(things.exact), count(*), count(things.exact), sum(things.small), max(things.exact) "
+    "FROM bound.things",
+    "SELECT sum(things.exact) FILTER (WHERE things.flag), avg(things.exact), "
+    "sum((things.exact * things.price)) FROM bound.things",
+    "SELECT sum(CASE WHEN things.flag THEN things.price ELSE (0)::numeric END), "
+    "sum(COALESCE(things.price, (0)::numeric)) FROM bound.things",
+    "SELECT trim_scale(things.exact), count(*), sum(things.price) FROM bound.things GROUP BY things.exact",
+    "SELECT count(DISTINCT things.exact), sum(things.exact), sum(DISTINCT things.exact) FROM bound.things",
+)
+
+
+@pytest.mark.parametrize("sql", SUMMED)
+@pytest.mark.parametrize("rows", [0, 1, 40])
+def test_digits_are_those_of_the_definition(sql: str, rows: int) -> None:
+    random = Random(rows)
+    table = next(each for name, each in snapshot().tables.items() if name == TableName("bound", "things"))
+    bag: Bag = Counter()
+    for number in range(rows):
+        values = {
+            "id": number,
+            "small": random.randrange(3),
+            "whole": random.choice((None, 1, 2)),
+            "price": random.choice((None, Number("1.50"), Number("0.00"))),
+            "exact": random.choice((None, *map(Number, ("1.5", "1.50", "2", "0.125", "2.000")))),
+            "flag": random.choice((None, True, False)),
+        }
+        bag[tuple(values.get(each.name) for each in table.columns)] += 1
+    contents = {TableName("bound", "things"): bag}
+    query = optimised(sql)
+    done = finish(query)
+    columns = [each.column for each in done.query.outputs]
+    found = Counter[str]()
+    for row, count in evaluate(done.query, contents).items():
+        found[str(computed(done.values, dict(zip(columns, row, strict=True))))] += count
+    expected = Counter({str(row): count for row, count in evaluate(query, contents).items()})
+    assert found == expected

@@ -1,0 +1,114 @@
+"""A client whose statement waits: what it is told meanwhile, and what is left behind when it has ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+
+from tests.capturing import one
+from tests.processes import descendants
+from tests.servers import Gavial, wait_until
+from tests.standing import Refused, session
+
+WAIT_SECONDS = 300
+"""Against hanging: a statement gives up by itself, but the machine may be busy with other things."""
+
+_BEGUN = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND (application_name LIKE 'gavial position %'
+        OR application_name IN ('gavial snapshot', 'gavial verification', 'gavial statement'))
+"""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A statement under way: its session, its outcome, and the notices so far."""
+
+    connection: psycopg.Connection
+    outcome: Future[Refused | None]
+    notices: list[tuple[str, str, str]] = field(default_factory=list)
+    """Message, detail and hint of each."""
+
+    def wait_for_notice(self, words: str) -> tuple[str, str, str]:
+        """The first notice that has these words."""
+        wait_until(
+            lambda: self._find(words) is not None or self.outcome.done(), f"no notice: {words}", WAIT_SECONDS
+        )
+        found = self._find(words)
+        assert found is not None, (words, self.notices, self.outcome.result())
+        return found
+
+    def _find(self, words: str) -> tuple[str, str, str] | None:
+        return next((each for each in tuple(self.notices) if words in each[0]), None)
+
+    def error(self) -> Refused:
+        """How it failed."""
+        found = self.outcome.result(WAIT_SECONDS)
+        assert found is not None, "the statement did well"
+        return found
+
+    def ends_well(self) -> None:
+        """It does what it was asked for."""
+        assert self.outcome.result(WAIT_SECONDS) is None
+
+
+@contextmanager
+def waiting(dsn: str, statement: str, *settings: str) -> Iterator[Waiting]:
+    """Run a statement in a session of its own, after these settings."""
+    with session(dsn) as connection, ThreadPoolExecutor(1) as pool:
+        for setting in settings:
+            connection.execute(f"SET {setting}".encode())
+        begun = threading.Event()
+        notices: list[tuple[str, str, str]] = []
+        connection.add_notice_handler(
+            lambda said: notices.append(
+                (said.message_primary or "", said.message_detail or "", said.message_hint or "")
+            )
+        )
+
+        def run() -> Refused | None:
+            begun.set()
+            try:
+                connection.execute(statement.encode())
+            except psycopg.OperationalError as error:
+                if connection.closed:
+                    return Refused(error.sqlstate or "", str(error))
+                return _refused(error)
+            except psycopg.Error as error:
+                return _refused(error)
+            return None
+
+        yield Waiting(connection, pool.submit(run), notices)
+    assert all(message for message, _detail, _hint in notices), "a notice is empty"
+
+
+def _refused(error: psycopg.Error) -> Refused:
+    found = error.diag
+    return Refused(
+        found.sqlstate or "",
+        found.message_primary or "",
+        int(found.statement_position or 0),
+        found.message_detail or "",
+        found.message_hint or "",
+    )
+
+
+def nothing_is_left(admin: psycopg.Connection) -> None:
+    """Of a statement that has ended nothing goes on in the server, and nobody waits for it."""
+    wait_until(lambda: one(admin, _BEGUN) == 0, "a session of ours goes on", WAIT_SECONDS)
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE temporary AND database = current_database()"
+    wait_until(lambda: one(admin, slots) == 0, "a temporary slot stays", WAIT_SECONDS)
+    runs = "SELECT count(*) FROM gavial.runs r WHERE state IN ('waiting', 'running') AND EXISTS "
+    runs += "(SELECT FROM pg_stat_activity a WHERE a.pid = r.process)"
+    wait_until(lambda: one(admin, runs) == 0, "a run stays", WAIT_SECONDS)
+
+
+def coordinator_of(proxy: Gavial) -> int:
+    """The process of the coordinator beside a proxy."""
+    [found] = [each.pid for each in descendants(proxy.process.pid) if "-m coordinator" in each.command]
+    return found
