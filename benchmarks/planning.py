@@ -1,4 +1,4 @@
-"""How long a bound query takes to become a delta plan, for each query of TPC-H and for very large ones."""
+"""How long a query takes to be planned: each of TPC-H, and large ones of a size and of twice that size."""
 
 from __future__ import annotations
 
@@ -19,18 +19,25 @@ from catalog.schema import Tables
 from dialect.bind import bind
 from dialect.bound import Query
 from dialect.query import read_query
+from executors.spark.compile import compile_subplan, schemas_of
 from planner.plan import plan
 from planner.statistics import Statistics, TableStatistics
 from tests.bindcases import FOLDER, read_snapshot, recorded
+from tests.largequeries import SHAPES, Shape
+from tests.largequeries import TABLES as LARGE_TABLES
 
 Item = TypeVar("Item")
 
 MEDIAN, WORST = "median ms", "worst ms"
 PARSING, PLANNING = "sqlglot's parser", "planner"
 TPCH = "TPC-H, 22 queries"
+SIZE, TWICE = "the size", "twice the size"
+CHAIN = "chain of joins"
 TARGETS = (
     Target(TPCH, MEDIAN, PLANNING, None, "at most", 30.0),
     Target(TPCH, WORST, PLANNING, None, "at most", 150.0),
+    Target(CHAIN, WORST, TWICE, None, "at most", 2000.0),
+    *(Target(shape, WORST, TWICE, SIZE, "at most", 3.5) for shape in SHAPES),
 )
 
 
@@ -44,7 +51,7 @@ TARGETS = (
     help="Directory for planning.json and planning.png.",
 )
 def main(turns: int, out: Path) -> None:
-    """Measure the planner beside the parser of the same texts."""
+    """Measure the planner beside the parser of the same texts, and large queries beside doubled ones."""
     top = header({"Python": platform.python_version(), "turns": turns})
     click.echo(top.line())
     texts, queries, tables = tpch()
@@ -54,6 +61,8 @@ def main(turns: int, out: Path) -> None:
         PLANNING: over(queries, lambda query: plan(query, tables, statistics)),
     }
     readings = take_turns(TPCH, ways, turns)
+    for name, shape in SHAPES.items():
+        readings += take_turns(name, doubled(shape), turns)
     verdicts = [judge(target, readings) for target in TARGETS]
     click.echo(table(readings, (MEDIAN, WORST), PARSING))
     click.echo("\n".join(map(verdict_line, verdicts)))
@@ -69,6 +78,18 @@ def tpch() -> tuple[list[str], list[Query], Tables]:
     cases = [case for path in sorted(FOLDER.glob("tpch/*.bound")) for case in recorded(path)]
     queries = [bind(case.canonical, snapshot.tables, snapshot.signatures, case.columns) for case in cases]
     return [case.canonical for case in cases], queries, snapshot.tables
+
+
+def doubled(shape: Shape) -> dict[str, Callable[[int], Figures]]:
+    """All that CREATE does with a query in this process, for its size and for twice that."""
+    signatures = read_snapshot().signatures
+
+    def work(size: int) -> object:
+        delta = plan(shape.bound(size, signatures), LARGE_TABLES, Statistics()).delta
+        schemas = schemas_of(delta)
+        return [compile_subplan(subplan, schemas) for subplan in delta.subplans]
+
+    return {SIZE: over([shape.size], work), TWICE: over([2 * shape.size], work)}
 
 
 def over(items: list[Item], work: Callable[[Item], object]) -> Callable[[int], Figures]:
