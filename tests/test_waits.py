@@ -99,7 +99,8 @@ def slow(proxy: Gavial) -> Iterator[str]:
 def test_a_verify_that_compares_ends(slow: str, end: Callable[[Waiting, psycopg.Connection], None]) -> None:
     """While PostgreSQL computes its own result, under a snapshot."""
     settings = ["statement_timeout = '20s'"] if end is by_timeout else []
-    copies = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT%' AND state = 'active'"
+    copies = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT%' AND state = 'active' "
+    copies += "AND backend_type = 'client backend'"
     with session(slow) as admin:
         with waiting(slow, "VERIFY STANDING QUERY joined", *settings) as statement:
             wait_until(lambda: one(admin, copies) == 1, "PostgreSQL is not asked", WAIT_SECONDS)

@@ -83,7 +83,13 @@ def waiting(dsn: str, statement: str, *settings: str) -> Iterator[Waiting]:
                 return _refused(error)
             return None
 
-        yield Waiting(connection, pool.submit(run), notices)
+        outcome = pool.submit(run)
+        try:
+            yield Waiting(connection, outcome, notices)
+        finally:
+            # Where the test has failed, the statement may still wait, and nobody for it.
+            if not outcome.done() and not connection.closed:
+                connection.cancel_safe()
     assert all(message for message, _detail, _hint in notices), "a notice is empty"
 
 
