@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, assert_never
 
-from dialect.scalar import Reference, Scalar
+from dialect.scalar import Call, Case, Constant, Reference, Scalar
+from dialect.spark_numerics import SCALE
 from planner.conditions import column_equality, conjuncts
 from planner.logical import (
     Aggregate,
@@ -26,6 +28,9 @@ from planner.selectivity import selectivity
 from planner.statistics import ColumnStatistics, Statistics
 
 _GROUPS_SHARE: Final = 0.1
+
+_SCALES: Final = 3.0
+"""Numbers of digits behind the point that a column's numbers have: they come from one or a few writers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,20 @@ def join_share(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> fl
 def _of_value(value: Scalar, below: Estimate) -> ColumnStatistics:
     if isinstance(value, Reference) and value.column in below.columns:
         return below.columns[value.column]
-    return ColumnStatistics(max(1.0, below.rows * _GROUPS_SHARE))
+    return ColumnStatistics(min(max(1.0, below.rows * _GROUPS_SHARE), most_values(value)))
+
+
+def most_values(value: Scalar) -> float:
+    """How many different values an expression has at most, whatever it is computed from."""
+    match value:
+        case Call(function=function) if function == SCALE:
+            return _SCALES
+        case Case(branches=branches, default=default):
+            return sum(most_values(result) for result in (*(branch.result for branch in branches), default))
+        case Constant():
+            return 1.0
+        case _:
+            return inf
 
 
 def _groups(below: Estimate, keys: Iterable[int]) -> float:

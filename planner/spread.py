@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from dialect.scalar import Reference, Scalar
-from planner.cardinality import join_share
+from planner.cardinality import join_share, most_values
 from planner.columns import references
 from planner.conditions import conjuncts
 from planner.selectivity import selectivity
@@ -93,7 +93,7 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
     if isinstance(value, Reference) and value.column in columns:
         return columns[value.column]
     read = [columns[each] for each in sorted(references(value)) if each in columns]
-    most = max(1.0, min(rows, prod(each.most for each in read)))
+    most = max(1.0, min(rows, most_values(value), prod(each.most for each in read)))
     source = read[0] if len(read) == 1 else None
     return Spread(
         ColumnStatistics(most),

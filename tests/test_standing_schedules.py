@@ -52,7 +52,11 @@ def test_the_same_as_json(connection: psycopg.Connection) -> None:
     [(shown,)] = connection.execute(statement.encode()).fetchall()
     found = shown if isinstance(shown, dict) else json.loads(shown)
     assert found["schedule"]["goal"] == 0.3
-    assert [each["subplan"] for each in found["schedule"]["subplans"]] == ["aggregate 1", "answer 2"]
+    assert [each["subplan"] for each in found["schedule"]["subplans"]] == [
+        "aggregate 1",
+        "aggregate 2",
+        "answer 3",
+    ]
     finals = [each["final_work"] for each in found["schedule"]["curve"]]
     assert finals == sorted(finals, reverse=True)
     assert found["options"]["FINAL_WORK"] == "0.3"
