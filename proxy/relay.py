@@ -146,7 +146,7 @@ class Relay:
             if self._asked:
                 self._judging = asyncio.get_running_loop().create_task(self._answer_asked(session))
         # Whether a client that closed its half is gone is known by writing to it.
-        return SIGN_OF_LIFE if not out and self.client.half_closed else out
+        return SIGN_OF_LIFE if session.waits and self.client.half_closed else out
 
     async def _answer_asked(self, session: Session) -> None:
         """Until the statement that asks has heard, or ends."""

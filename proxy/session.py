@@ -46,6 +46,8 @@ class Session:
         self._standard_strings = True
         self.question = ""
         """What the statement under way has asked, whole; empty when nothing waits for an answer."""
+        self.waits = False
+        """Whether the last message of the server said that the statement under way waits."""
         self._asking = ""
         self._refusal: Error | None = None
         self._verdict = Verdict()
@@ -121,6 +123,7 @@ class Session:
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
+        self.waits = False
         if kind == _ROW:
             return self._explained(frame)
         if kind == _NOTICE and (said := self._private(frame)) is not None:
@@ -161,5 +164,7 @@ class Session:
                 self.question, self._asking = self._asking, ""
             case "verify" | "refresh":
                 self.question = detail
+            case "waiting":
+                self.waits = True
             case "heard":
                 self.question = ""
