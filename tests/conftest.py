@@ -8,12 +8,14 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import embedded, servers
+from tests import embedded, quickjava, servers
 
 # Never timed; under CI the same examples each time, everywhere else new ones.
 settings.register_profile("here", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+os.environ.setdefault(quickjava.VARIABLE, quickjava.options())
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 from tests.answering import differences, refresh, unlike, wait_until_answered
 from tests.servers import Server, gavial
 from tests.standing import drop_database, fresh_database, session
-from tests.versions import versions
+from tests.versions import batches, versions
 
 pytestmark = pytest.mark.service
 
@@ -57,7 +57,7 @@ class Place:
     def _change(self, dsn: str, queries: Mapping[str, str], changes: Sequence[str]) -> None:
         """The rows are compared as texts, since equal values may be written differently."""
         with session(dsn) as user:
-            for change in ("SELECT", *changes):
+            for change in ("SELECT", *batches(changes)):
                 user.execute(change.encode())
                 refresh(user, *queries)
                 wrong = {name: rows for name in queries if (rows := unlike(user, name))}
