@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -17,10 +17,11 @@ Description: TypeAlias = Mapping[str, Any]
 def table_from(described: Description) -> Table:
     """A table, or a view as something to read from."""
     generated: dict[str, str | None] = described.get("generated", {})
+    wide: Collection[int] = described.get("wide", ())
     return Table(
         TableName(described["schema"], described["name"]),
         tuple(
-            Column(name, SqlType(oid, typmod, collation), nullable, attribute)
+            Column(name, SqlType(oid, typmod, collation, attribute in wide), nullable, attribute)
             for name, oid, typmod, collation, nullable, attribute in described["columns"]
         ),
         tuple(tuple(key) for key in described["keys"] if generated.keys().isdisjoint(key)),

@@ -272,6 +272,13 @@ def unstorable_columns(
     return {(buffer, column): why for buffer, column, why in found}
 
 
+def widen(connection: Connection, relation: int, number: int) -> bool:
+    """Have a captured table copied anew with more room for a column; False where that cannot help."""
+    row = connection.execute("SELECT gavial.widen(%s::oid, %s)", (relation, number)).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
 def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:
     """How many changed rows there are in these buffers, each behind its position."""
     row = connection.execute(

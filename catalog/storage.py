@@ -5,7 +5,7 @@ Equal values may be written differently: `dialect/spark_equality.py` says which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ from catalog.types import (
     JSON,
     JSONB,
     NAME,
+    NO_COLLATION,
     NO_TYPMOD,
     NUMERIC,
     OID,
@@ -159,7 +160,7 @@ def stored_column(name: str, type: SqlType, types: Mapping[int, TypeSignature]) 
     if signature is not None and signature.base:
         return stored_column(name, SqlType(signature.base, collation=type.collation), types)
     if signature is not None and signature.element and signature.category == "A":
-        element = stored_column(name, SqlType(signature.element, type.typmod, type.collation), types)
+        element = stored_column(name, replace(type, oid=signature.element), types)
         return StoredColumn(name, type, ListOf(element.storage), element)
     return StoredColumn(name, type, storage_of(type, signature))
 
@@ -170,7 +171,8 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     A domain is stored as its base type, which the caller looks up (`TypeSignature.base`).
     """
     if type.oid == NUMERIC:
-        return _numeric(type.typmod)
+        storage = _numeric(type.typmod)
+        return Written(storage) if type.wide and isinstance(storage, Decimal) else storage
     if type.oid == BPCHAR:
         return Padded(None if type.typmod == NO_TYPMOD else type.typmod - _HEADER)
     if type.oid in _PLAIN:
@@ -178,7 +180,7 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     if signature is not None and signature.kind == "e":
         return Plain.TEXT
     if signature is not None and signature.element and signature.category == "A":
-        return ListOf(storage_of(SqlType(signature.element, type.typmod)))
+        return ListOf(storage_of(replace(type, oid=signature.element, collation=NO_COLLATION)))
     named = f"type {signature.name}" if signature else "a composite type"
     raise FeatureNotSupported(
         f"cannot maintain a query with values of {named}", hint="Cast them to text, to a number or to a date."

@@ -159,7 +159,7 @@ class SourceState:
 
     `leaves` are the tables under whose names its changes come. `told`: changes tell their whole old rows.
     `old_rows` names the file of its rows by key, if there is one, and `key` the attnums of that; while old
-    rows are told it may still be filled.
+    rows are told it may still be filled. `wide` are the attnums of the columns with room for every value.
     """
 
     state: str
@@ -168,6 +168,7 @@ class SourceState:
     old_rows: str | None = None
     key: tuple[int, ...] = ()
     leaves: frozenset[int] = frozenset()
+    wide: tuple[int, ...] = ()
 
 
 def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
@@ -178,12 +179,14 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
             raise Fenced(_FENCED)
         found = connection.execute(
             "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint, old_row_by = 'full', "
-            "old_rows, coalesce(old_row_key, '{}')::int[], coalesce(leaves, '{}')::oid[]::int8[] "
-            "FROM gavial.sources"
+            "old_rows, coalesce(old_row_key, '{}')::int[], coalesce(leaves, '{}')::oid[]::int8[], "
+            "wide::int[] FROM gavial.sources"
         )
         return {
-            oid: SourceState(state, emptied, told, old_rows, tuple(key), frozenset((oid, *leaves)))
-            for oid, state, emptied, told, old_rows, key, leaves in found
+            oid: SourceState(
+                state, emptied, told, old_rows, tuple(key), frozenset((oid, *leaves)), tuple(wide)
+            )
+            for oid, state, emptied, told, old_rows, key, leaves, wide in found
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 BOOL: Final = 16
@@ -56,11 +56,13 @@ class SqlType:
     """Type of a value: its oid, its modifier as PostgreSQL packs it, its collation.
 
     CONFLICTING stands for a collation that the arguments do not agree on: an error as soon as one is needed.
+    A `wide` one is the same type, of a column that is stored with room for values that are rare.
     """
 
     oid: int
     typmod: int = NO_TYPMOD
     collation: int = NO_COLLATION
+    wide: bool = field(default=False, compare=False)
 
 
 BOOLEAN: Final = SqlType(BOOL)

@@ -13,7 +13,7 @@ from psycopg import Connection
 from pyspark.sql import SparkSession
 
 from catalog.defaults import defaults_of
-from catalog.errors import Error, ValueNotStorable
+from catalog.errors import ConcurrentChange, Error, ValueNotStorable
 from catalog.executions import Execution, Outcome, begin_execution, dearness, end_execution, record_trigger
 from catalog.failpoints import failpoint
 from catalog.paces import begin_period, note_worked, paces_of, periods
@@ -28,6 +28,7 @@ from catalog.running import (
     set_position,
     tables_of,
     unstorable_columns,
+    widen,
 )
 from catalog.signatures import Signatures
 from catalog.store import hold_epoch, name_batches
@@ -48,6 +49,8 @@ from sources.place import Place
 
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have."""
+
+_WIDER: Final = "a table is copied anew, with room for all of its values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +129,23 @@ class StandingQuery:
             return self._fire(connection, position, True, True, wanted)
 
     def _require_storable(self, connection: Connection, position: int) -> None:
-        """No column that is read has a value in it that is not in the warehouse."""
+        """No column that is read has a value in it that is not in the warehouse.
+
+        Where there can be room for it, the table is copied anew.
+        """
         names = {self.work.name(each): each for each in self.work.tables}
         for (name, column), why in unstorable_columns(connection, names.keys(), position).items():
             buffer = names[name]
             for number, stored in self.work.columns(buffer).items():
                 if stored == column:
+                    if self._is_widened(connection, self.work.tables[buffer], stored):
+                        raise ConcurrentChange(_WIDER)
                     raise ValueNotStorable(self.work.label(buffer, number), why)
+
+    def _is_widened(self, connection: Connection, relation: int, stored: str) -> bool:
+        with connection.transaction():
+            hold_epoch(connection, self.place.epoch)
+            return widen(connection, relation, int(stored.removeprefix("a")))
 
     def _fire(
         self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]

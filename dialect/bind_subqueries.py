@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -51,7 +52,7 @@ def array_of(binder: Binder, node: exp.Expr) -> Expression:
     array = binder.signatures.types[type_.oid].array
     if not array:
         raise refused("ARRAY of a subquery whose column has no array type", "Cast the column to text.")
-    return ArraySubquery(query, SqlType(array, type_.typmod, type_.collation))
+    return ArraySubquery(query, replace(type_, oid=array))
 
 
 def _scalar(binder: Binder, node: exp.Expr) -> Expression:

@@ -140,7 +140,7 @@ def _collate(binder: Binder, node: exp.Expr) -> Expression:
     collation = binder.signatures.collations.get(folded(named))
     if collation is None:
         raise refused(f"the collation {named.sql(dialect='postgres')}", _COLLATION_HINT)
-    return Collate(argument, SqlType(argument.type.oid, argument.type.typmod, collation.oid))
+    return Collate(argument, replace(argument.type, collation=collation.oid))
 
 
 def _case(binder: Binder, node: exp.Expr) -> Expression:
@@ -204,7 +204,7 @@ def _array(binder: Binder, node: exp.Expr) -> Expression:
     array = type_.oid if found.element else found.array
     if not array:
         raise refused(f"an array of {found.name}")
-    return Array(values, SqlType(array, type_.typmod, type_.collation))
+    return Array(values, replace(type_, oid=array))
 
 
 def _subscript(binder: Binder, node: exp.Expr) -> Expression:
@@ -217,7 +217,7 @@ def _subscript(binder: Binder, node: exp.Expr) -> Expression:
     if not element or any(isinstance(index, exp.Slice) for index in indexes):
         raise refused("an array slice or a subscript of another type than an array", ELSEWHERE)
     bound = tuple(coerced(binder.signatures, binder.expression(index), INT4) for index in indexes)
-    return Subscript(array, bound, SqlType(element, array.type.typmod, array.type.collation))
+    return Subscript(array, bound, replace(array.type, oid=element))
 
 
 RULES: Final[Mapping[type[exp.Expr], Rule]] = {

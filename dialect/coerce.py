@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from catalog.signatures import Signatures
 from catalog.types import NO_TYPMOD, UNKNOWN, SqlType
@@ -14,8 +15,12 @@ from dialect.resolve import common_type, find_cast, find_length_function
 def computed_type(
     signatures: Signatures, oid: int, arguments: Sequence[Expression], typmod: int = NO_TYPMOD
 ) -> SqlType:
-    """The type of a value computed from these arguments: its collation is theirs, if it has one."""
-    return SqlType(oid, typmod, result_collation(arguments, signatures.types[oid].collation))
+    """The type of a value computed from these arguments: its collation is theirs, if it has one.
+
+    A value that keeps their modifier may be one of them.
+    """
+    wide = typmod != NO_TYPMOD and any(each.type.wide for each in arguments)
+    return SqlType(oid, typmod, result_collation(arguments, signatures.types[oid].collation), wide)
 
 
 def coerced(signatures: Signatures, expression: Expression, oid: int) -> Expression:
@@ -40,7 +45,8 @@ def cast(signatures: Signatures, expression: Expression, target: SqlType) -> Exp
             CastMethod.LENGTH,
             find_length_function(signatures, _scalar(signatures, target.oid)),
         )
-    return Cast(result, method, function, computed_type(signatures, target.oid, (result,), target.typmod))
+    type_ = replace(computed_type(signatures, target.oid, (result,)), typmod=target.typmod)
+    return Cast(result, method, function, type_)
 
 
 def as_common_type(

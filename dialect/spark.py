@@ -6,7 +6,7 @@ What has no exact form is refused by name; so is what Spark would compute but fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
@@ -66,7 +66,7 @@ class Environment:
         """How a value of this type is stored; a domain's as its base type's."""
         signature = self.types.get(type_.oid)
         if signature is not None and signature.base:
-            return self.storage(SqlType(signature.base, type_.typmod, type_.collation))
+            return self.storage(replace(type_, oid=signature.base))
         return storage_of(type_, signature)
 
     def groups_have_forms(self, type_: SqlType) -> bool:

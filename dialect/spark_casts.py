@@ -21,15 +21,16 @@ from catalog.types import (
 from dialect.scalar import Cast, CastMethod, Constant
 from dialect.spark_dates import as_date, as_timestamp
 from dialect.spark_equality import comparable
-from dialect.spark_floats import checked
+from dialect.spark_floats import INFINITY, checked
 from dialect.spark_interval_fields import limited_interval
 from dialect.spark_numerics import rounded
 from dialect.spark_rendered import Rendered, cast, failing, text_literal, unsupported
-from dialect.spark_written import text_of, value_of
+from dialect.spark_written import fields_of, is_whole, text_of, value_of
 
 _TYPMOD_OF_LENGTH: Final = 4
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
+_NUMERIC_TO_FLOAT8: Final = 1746
 _INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*$"
 
 Change: TypeAlias = Callable[[Rendered], Rendered]
@@ -42,6 +43,8 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
             return _relabelled(node, argument, storage)
         case CastMethod.LENGTH:
             return _limited(node.type, argument, storage)
+        case CastMethod.FUNCTION if node.function == _NUMERIC_TO_FLOAT8:
+            return _numeric_to_float(argument)
         case CastMethod.FUNCTION if node.function in _FUNCTIONS:
             return _FUNCTIONS[node.function](value_of(argument))
         case CastMethod.TEXT:
@@ -121,6 +124,20 @@ def _float_to_integer(storage: Plain) -> Change:
     return lambda argument: cast(f"rint({argument.sql})", storage)
 
 
+def _numeric_to_float(argument: Rendered) -> Rendered:
+    """Of NaN, the infinities, and what has more digits than a decimal, the text tells which it is."""
+    if is_whole(argument):
+        return cast(value_of(argument).sql, Plain.FLOAT64)
+    value, text = fields_of(argument.sql)
+    read = cast(text, Plain.FLOAT64).sql
+    infinite = f"abs({read}) = {INFINITY} AND {text} NOT IN ('Infinity', '-Infinity')"
+    overflow = failing(infinite, "22003", "value out of range: overflow", read)
+    return Rendered(
+        f"CASE WHEN {value} IS NOT NULL THEN {cast(value, Plain.FLOAT64).sql} ELSE {overflow} END",
+        Plain.FLOAT64,
+    )
+
+
 def _narrowed(argument: Rendered) -> Rendered:
     result = cast(argument.sql, Plain.FLOAT32).sql
     return Rendered(checked(result, (argument.sql,), nonzero=(f"{argument.sql} <> 0",)), Plain.FLOAT32)
@@ -135,7 +152,7 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     1744: _numeric_to_integer(Plain.INT32),
     1779: _numeric_to_integer(Plain.INT64),
     1783: _numeric_to_integer(Plain.INT16),
-    **dict.fromkeys((235, 316, 482, 311, 1746), _plain(Plain.FLOAT64)),
+    **dict.fromkeys((235, 316, 482, 311, _NUMERIC_TO_FLOAT8), _plain(Plain.FLOAT64)),
     **dict.fromkeys((236, 318, 652), _plain(Plain.FLOAT32)),
     **dict.fromkeys((237, 238), _float_to_integer(Plain.INT16)),
     **dict.fromkeys((317, 319), _float_to_integer(Plain.INT32)),

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.storage import MAX_DIGITS, Decimal
-from dialect.spark_rendered import Rendered, cast, unsupported
+from dialect.spark_rendered import Rendered, cast
 from dialect.spark_written import written
 
 MOST_SCALE: Final = 12
-"""Operands with more digits behind the point than this are not divided."""
+"""Operands with more digits behind the point than this are divided by `dialect/spark_long_division.py`."""
 
 QUOTIENT: Final = Decimal(MAX_DIGITS, 24)
 _LONG: Final = Decimal(MAX_DIGITS, 25)
@@ -27,11 +27,7 @@ _STEPS: Final = range(0, QUOTIENT.scale + 1, 4)
 def divided(left: Rendered, right: Rendered) -> Rendered:
     """The quotient to the digit, and its digits; more than 13 before the point or 24 behind are an error."""
     scale = max(_decimal(left).scale, _decimal(right).scale)
-    if scale > MOST_SCALE:
-        raise unsupported(
-            f"a division of numerics of more than {MOST_SCALE} digits behind the point",
-            f"Cast them to numeric(p, s), s at most {MOST_SCALE}.",
-        )
+    assert scale <= MOST_SCALE
     place = f"floor(({_leading(left)} - {_leading(right)} - 1) / {_BASE}BD)"
     steps = " ".join(
         f"WHEN {step} THEN {_rounded(left, right, step).sql}" for step in _STEPS if step >= scale

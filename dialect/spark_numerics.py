@@ -7,7 +7,8 @@ from typing import Final
 
 from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
 from dialect.scalar import SHOWN, Call, Constant, Scalar
-from dialect.spark_division import divided
+from dialect.spark_division import MOST_SCALE, divided
+from dialect.spark_long_division import long_quotient
 from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, unsupported
 from dialect.spark_written import (
     is_whole,
@@ -107,7 +108,15 @@ def _whole_quotient(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 def _quotient(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    return divided(*arguments)
+    return quotient(*arguments)
+
+
+def quotient(left: Rendered, right: Rendered) -> Rendered:
+    """The quotient: by Spark's own division where types tell how many digits the operands show."""
+    both = (left, right)
+    if any(not isinstance(each.storage, Decimal) or scale_of(each) > MOST_SCALE for each in both):
+        return long_quotient(left, right)
+    return divided(left, right)
 
 
 def _same_digits(symbol: str) -> Builder:
@@ -222,7 +231,7 @@ NUMERICS: Final[Mapping[int, Builder]] = {
     1724: _scaled(_sum("+"), _greatest),
     1725: _scaled(_sum("-"), _greatest),
     1726: _scaled(_product, _added),
-    DIVISION: _scaled(_quotient),
+    DIVISION: _quotient,
     **dict.fromkeys((1728, 1729), _scaled(_remainder, _greatest)),
     **dict.fromkeys((1973, 1980), _scaled(_whole_quotient)),
     **dict.fromkeys((1704, 1705), _scaled(_same_digits("abs"), _same)),

@@ -14,10 +14,22 @@ from typing import Final, TypeAlias, assert_never
 from catalog.errors import FeatureNotSupported
 from catalog.storage import MAX_DIGITS, Decimal, Plain, Storage, Written
 from catalog.types import INT4, NUMERIC, SqlType
-from dialect.scalar import SHOWN, Branch, Call, Case, Coalesce, Constant, Notation, Scalar
+from dialect.scalar import (
+    SHOWN,
+    Branch,
+    Call,
+    Case,
+    Cast,
+    CastMethod,
+    Coalesce,
+    Constant,
+    Notation,
+    Scalar,
+)
 from dialect.spark import Environment, render
 from dialect.spark_numerics import SCALE, TRIM_SCALE
 from dialect.spark_rendered import Rendered, common_storage
+from dialect.spark_written import is_whole
 from planner.columns import Numbers, numbers_after, passing, refer
 from planner.counts import COUNT, is_positive
 from planner.digits import parts_of
@@ -42,12 +54,16 @@ from planner.logical import (
     Values,
     fields,
 )
+from planner.special_numbers import specials_of, with_specials
 from planner.tree import with_children
 from planner.two_steps import in_two_steps
 
 Columns: TypeAlias = Mapping[int, Rendered]
 
 _SUM: Final = 2114
+_AVERAGE: Final = 2103
+_DIVISION: Final = 1727
+_INT8_TO_NUMERIC: Final = 1781
 _SUM_OF_INT8: Final = 2107
 _COUNT: Final = 2147
 _MAX_OF_INT4: Final = 2116
@@ -155,15 +171,15 @@ class _Walk:
                 for each in call.arguments
             )
             column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
+        if call.function == _AVERAGE:
+            return self._average(column, found, shown)
         if call.function != _SUM:
             return [column]
         total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
         [summed] = call.arguments
         parts = parts_of(summed, lambda each: self._storage(each, found))
         if parts is None:
-            most = self._most_digits(summed, call.condition)
-            shown[column.field.column] = _shown(refer(total.field), _or_none(refer(most.field)))
-            return [total, most]
+            return self._sum(column, summed, found, shown)
         least = min((each.digits for each in parts), default=0)
         counts = [
             (each.digits, self._count(each.value, call.condition)) for each in parts if each.digits > least
@@ -174,14 +190,57 @@ class _Walk:
         shown[column.field.column] = _shown(refer(total.field), digits)
         return [total, *(count for _, count in counts)]
 
+    def _sum(
+        self, column: Aggregated, summed: Scalar, found: Columns, shown: dict[int, Scalar]
+    ) -> list[Aggregated]:
+        """A sum of numbers whose digits only the rows tell, and of which some may be none."""
+        call, name = column.call, column.field.name
+        specials = specials_of(summed, lambda each: self._may_be_special(each, found))
+        number = summed if specials is None else specials.number
+        total = Aggregated(self.numbers.field(name, _NUMERIC), replace(call, arguments=(number,)))
+        most = self._most_digits(number, call.condition)
+        value = _shown(refer(total.field), _or_none(refer(most.field)))
+        if specials is None:
+            shown[column.field.column] = value
+            return [total, most]
+        upward = self._count(_one_if(specials.upward), call.condition, "upward")
+        downward = self._count(_one_if(specials.downward), call.condition, "downward")
+        of_both = is_positive(upward.field), is_positive(downward.field)
+        shown[column.field.column] = with_specials(value, *of_both)
+        return [total, most, upward, downward]
+
+    def _average(self, column: Aggregated, found: Columns, shown: dict[int, Scalar]) -> list[Aggregated]:
+        """The sum of the values, by how many they are."""
+        name = column.field.name
+        total = Aggregated(
+            self.numbers.field(name, _NUMERIC), replace(column.call, function=_SUM, name="sum")
+        )
+        count = Aggregated(
+            self.numbers.field(name, COUNT), replace(column.call, function=_COUNT, name="count", type=COUNT)
+        )
+        summed = self._call(total, found, shown)
+        divisor = Cast(refer(count.field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, _NUMERIC)
+        dividend = shown.pop(total.field.column, refer(total.field))
+        quotient = Call(_DIVISION, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
+        shown[column.field.column] = quotient
+        return [*summed, count]
+
+    def _may_be_special(self, scalar: Scalar, found: Columns) -> bool:
+        """Whether it may be NaN or infinite, for all that its storage tells."""
+        try:
+            rendered = render(scalar, found, self.environment)
+        except FeatureNotSupported:
+            return False
+        return _is_written(rendered.storage) and not is_whole(rendered)
+
     def _most_digits(self, value: Scalar, condition: Scalar | None) -> Aggregated:
         scale = _call(SCALE, "scale", (value,), _INT4)
         call = AggregateCall(_MAX_OF_INT4, "max", (scale,), False, (), condition, 0, _INT4)
         return Aggregated(self.numbers.field("digits", _INT4), call)
 
-    def _count(self, value: Scalar, condition: Scalar | None) -> Aggregated:
+    def _count(self, value: Scalar, condition: Scalar | None, name: str = "digits") -> Aggregated:
         call = AggregateCall(_COUNT, "count", (value,), False, (), condition, 0, COUNT)
-        return Aggregated(self.numbers.field("digits", COUNT), call)
+        return Aggregated(self.numbers.field(name, COUNT), call)
 
     def _storage_of(self, call: AggregateCall, found: Columns) -> Storage:
         storages = [self._storage(each, found) for each in call.arguments]
@@ -229,6 +288,11 @@ def _is_written(storage: Storage) -> bool:
 
 def _call(function: int, name: str, arguments: tuple[Scalar, ...], type_: SqlType) -> Scalar:
     return Call(function, name, Notation.FUNCTION, arguments, 0, type_)
+
+
+def _one_if(condition: Scalar) -> Scalar:
+    """What is counted where the condition is true."""
+    return Case((Branch(condition, Constant("1", _INT4)),), Constant(None, _INT4), _INT4)
 
 
 def _shown(value: Scalar, digits: Scalar) -> Scalar:

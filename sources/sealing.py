@@ -50,6 +50,7 @@ class Told:
 
     version: Version
     places: tuple[int, ...]
+    wide: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -153,7 +154,7 @@ class Sealer:
     ) -> Iterator[tuple[pa.Table, int]]:
         match part:
             case Rows():
-                told = self._told(part.relation, oid, source.state == "captured")
+                told = self._told(part.relation, oid, source)
                 lookup = self._lookup(part.relation, oid, source, told)
                 untold = partial(self._untold, oid, source)
                 columns = told.version.columns
@@ -182,25 +183,25 @@ class Sealer:
         held = (*manifest(self._connection, buffer), *before)
         return [batch for batch in held if batch.to_offset >= emptied]
 
-    def _told(self, relation: Relation, oid: int, captured: bool) -> Told:
+    def _told(self, relation: Relation, oid: int, source: SourceState) -> Told:
         """A table that is told again may have other columns of the same names."""
         before, told = self._versions.get((oid, relation.oid), (None, None))
-        if before is not relation or told is None:
-            told = self._told_now(relation, oid, captured)
+        if before is not relation or told is None or told.wide != source.wide:
+            told = self._told_now(relation, oid, source)
             self._versions[oid, relation.oid] = relation, told
         return told
 
-    def _told_now(self, relation: Relation, oid: int, captured: bool) -> Told:
+    def _told_now(self, relation: Relation, oid: int, source: SourceState) -> Told:
         places: tuple[int, ...] | None = tuple(range(len(relation.columns)))
         if oid != relation.oid:
             places = arrangement(self._connection, oid, relation.columns)
         if places is None:
             raise Unfollowed(_ALTERED)
         columns = [relation.columns[place] for place in places]
-        version = version_of(self._connection, oid, columns, captured)
+        version = version_of(self._connection, oid, columns, source.state == "captured")
         if version is None:
             raise Unfollowed(_ALTERED)
-        return Told(version, places)
+        return Told(version, places, source.wide)
 
     def _lookup(self, relation: Relation, oid: int, source: SourceState, told: Told) -> Lookup | None:
         """By which old rows are found that are not told; None if nobody keeps them."""

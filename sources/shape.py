@@ -42,7 +42,8 @@ class Shape:
 
 
 _COLUMNS: Final = """
-    SELECT a.attnum::int, a.attname::text, a.atttypid::int8, a.atttypmod, a.attcollation::int8
+    SELECT a.attnum::int, a.attname::text, a.atttypid::int8, a.atttypmod, a.attcollation::int8,
+        a.attnum = ANY (gavial.wide_columns(a.attrelid))
     FROM gavial.told_columns(%s) a ORDER BY a.attnum
 """
 _TYPES: Final = """
@@ -77,8 +78,8 @@ def read_shape(connection: Connection, relation: int) -> Shape:
     """The table as it is now, without waiting for whoever alters it; without leaves, there is none."""
     types = {row[0]: TypeSignature(*row) for row in connection.execute(_TYPES, (relation,))}
     columns = []
-    for number, name, oid, typmod, collation in connection.execute(_COLUMNS, (relation,)):
-        type = SqlType(oid, typmod, collation)
+    for number, name, *described in connection.execute(_COLUMNS, (relation,)):
+        type = SqlType(*described)
         columns.append(Attribute(number, type, _stored(name, type, types)))
     leaves = connection.execute(_LEAVES, (relation,)).fetchall()
     return Shape(relation, tuple(columns), tuple(Leaf(*row) for row in leaves))

@@ -154,6 +154,45 @@ def test_an_equal_value_that_is_written_differently_is_published(user: psycopg.C
     assert one(user, "SELECT s::text FROM s") == "3.5"
 
 
+# What is no number in a column whose type has a precision, and in what is computed of such columns.
+OF_SPECIALS: Final = {
+    "passes": "SELECT id, c, d, l FROM p",
+    "texts": "SELECT id, c::text AS t, l::text AS u, -c AS minus, abs(c) AS a, scale(c) AS s FROM p",
+    "computed": "SELECT id, c * d AS x, c + 1 AS y, c::float8 AS f, round(c, 1) AS r, c / 3 AS q FROM p",
+    "filtered": "SELECT id FROM p WHERE c > 1 OR c = 'NaN' OR d < 0",
+    "groups": "SELECT c, count(*) AS n FROM p GROUP BY c",
+    "distinct_values": "SELECT DISTINCT d FROM p",
+    "joined": "SELECT x.id, y.id AS other FROM p x JOIN p y ON x.c = y.d",
+    "extremes": "SELECT g, max(c) AS m, min(d) AS l FROM p GROUP BY g",
+    "sums": "SELECT g, sum(c) AS c, sum(d) AS d, avg(c) AS v, count(c) AS n FROM p GROUP BY g",
+    "all_sums": "SELECT sum(c) AS s, sum(c) FILTER (WHERE id > 3) AS f, sum(DISTINCT d) AS d FROM p",
+    "products": "SELECT g, sum(c * (1 - d)) AS p, avg(c * d) AS v FROM p GROUP BY g",
+    "free_sums": "SELECT g, sum(f) AS s, avg(f) AS a, sum(f * c) AS p, sum(-f) AS m FROM p GROUP BY g",
+    "chosen": "SELECT sum(CASE WHEN id > 2 THEN f ELSE 0 END) AS s, sum(coalesce(c, 0)) AS t FROM p",
+    "above": "SELECT g, s FROM (SELECT g, sum(f) AS s FROM p GROUP BY g) x WHERE s > 1 OR s = 'NaN'",
+    "sum_of_sums": "SELECT sum(s) AS s FROM (SELECT g, sum(f) AS s FROM p GROUP BY g) x",
+}
+
+
+def test_what_is_no_number(user: psycopg.Connection) -> None:
+    user.execute(
+        "CREATE TABLE p (id int PRIMARY KEY, g int, c numeric(8,2), d numeric(4,2), f numeric, "
+        "l numeric(6,1)[]); "
+        "INSERT INTO p VALUES (1, 1, 1.50, 0.10, 1.5, '{1.5}'), (2, 1, 2, 0, 0, NULL), (3, 2, 3, -1, 7, '{}')"
+    )
+    make(user, OF_SPECIALS)
+    check(user, *OF_SPECIALS)
+    for change in (
+        "INSERT INTO p VALUES (4, 1, 'NaN', 0.5, 2, '{1,NaN}'), (5, 2, 4, 0.5, 'Infinity', '{NULL}')",
+        "UPDATE p SET f = '-Infinity' WHERE id = 1; UPDATE p SET d = 'NaN' WHERE id = 2",
+        "UPDATE p SET f = '-Infinity', d = 0.25 WHERE g = 2; UPDATE p SET c = 5 WHERE id = 4",
+        "DELETE FROM p WHERE id IN (2, 5); UPDATE p SET f = 2.25",
+    ):
+        user.execute(change.encode())
+        check(user, *OF_SPECIALS)
+    assert one(user, "SELECT unstorable FROM gavial.sources WHERE relation = 'p'::regclass") is None
+
+
 def test_a_number_that_no_sum_can_be_made_of_is_named(user: psycopg.Connection) -> None:
     user.execute("INSERT INTO n (id, g, a) VALUES (1, 1, 2.5)")
     make(user, {"s": "SELECT g, sum(a) AS s FROM n GROUP BY g", "p": "SELECT id, a FROM n"})

@@ -11,14 +11,14 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from catalog.errors import FeatureNotSupported
 from catalog.storage import FREE_NUMERIC
 from catalog.storage import Decimal as Numeric
 from dialect.spark_division import divided
-from dialect.spark_rendered import Rendered
-from dialect.spark_written import value_of
+from dialect.spark_long_division import long_quotient
+from dialect.spark_rendered import Rendered, spark_type
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.servers import Server
 
@@ -91,6 +91,49 @@ def test_quotients_have_postgresqls_digits(
     }
 
 
-def test_numbers_of_any_scale_are_not_divided() -> None:
-    with pytest.raises(FeatureNotSupported, match="more than 12 digits behind the point"):
-        divided(value_of(Rendered("a", FREE_NUMERIC)), Rendered("b", Numeric(10, 0)))
+def texts() -> list[tuple[str, str]]:
+    """Numbers that show other digits than they need, and what is none."""
+    random = Random(11)
+
+    def number() -> str:
+        digits = str(random.randrange(10 ** random.randrange(1, 13)))
+        behind = random.choice(
+            ("", "", ".0", ".00", f".{random.randrange(10 ** random.randrange(1, 9)):07d}")
+        )
+        return random.choice(("", "", "-")) + digits + behind
+
+    special = ("NaN", "Infinity", "-Infinity", "0", "0.000", "-2.50", "1e-19", "1e22")
+    numbers = [(number(), number()) for _ in range(400)]
+    return [*numbers, *((one, other) for one in special for other in special)]
+
+
+@pytest.mark.service
+def test_quotients_of_numbers_of_any_scale(session: SparkSession, postgres18: Server) -> None:
+    with psycopg.connect(postgres18.dsn()) as connection:
+        asked = (
+            "SELECT n, a::numeric::text, b::numeric::text, (a::numeric / nullif(b::numeric, 0))::text "
+            "FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS t(a, b, n)"
+        )
+        rows = connection.execute(asked, tuple(map(list, zip(*texts(), strict=True)))).fetchall()
+    expected = {n: quotient for n, _a, b, quotient in rows if set(b) - set("-0.")}
+    written = pa.table(
+        {"n": [row[0] for row in rows], "a": [row[1] for row in rows], "b": [row[2] for row in rows]}
+    )
+    session.createDataFrame(written).createOrReplaceTempView("written")
+    kept = spark_type(FREE_NUMERIC)
+    one, other = (f"CAST(named_struct('value', NULL, 'text', {each}) AS {kept})" for each in "ab")
+    quotient = long_quotient(Rendered(one, FREE_NUMERIC), Rendered(other, FREE_NUMERIC)).sql
+    asked_of_spark = f"SELECT n, {quotient} AS q FROM written WHERE translate(b, '-.0', '') <> ''"
+    found = session.sql(asked_of_spark).toArrow().to_pylist()
+    assert {each["n"]: each["q"]["text"] for each in found} == expected
+    for each in found:
+        if each["q"]["value"] is not None:
+            assert each["q"]["value"] == Decimal(expected[each["n"]])
+
+
+@pytest.mark.service
+def test_division_by_zero(session: SparkSession) -> None:
+    kept = f"CAST(named_struct('value', NULL, 'text', '0.00') AS {spark_type(FREE_NUMERIC)})"
+    zero = Rendered(kept, FREE_NUMERIC)
+    with pytest.raises(PySparkException, match="22012: division by zero"):
+        session.sql(f"SELECT {long_quotient(zero, zero).sql}").collect()

@@ -71,16 +71,26 @@ def test_a_group_of_equal_numbers_shows_the_most_digits() -> None:
 
 def test_what_cannot_be_added_up_from_parts_is_worked_in_one_step() -> None:
     planned = shape("SELECT sum(things.exact), count(DISTINCT things.id) FROM bound.things")
-    assert "digits = max(scale(exact))" in planned
+    assert "digits = max(scale(case when " in planned
+    assert " then null else exact end)), " in planned
 
 
 def test_sums_show_the_digits_of_the_longest() -> None:
     planned = shape("SELECT sum(things.exact) FROM bound.things")
-    assert "Project sum = round(sum, coalesce(digits, 0)) / " in planned
+    assert "else round(sum, coalesce(digits, 0)) end / " in planned
+    assert re.search(r"Aggregate: sum = sum\(sum\), .* / Aggregate by digits: sum = sum\(case when ", planned)
+
+
+def test_what_is_no_number_is_counted() -> None:
+    planned = shape("SELECT sum(things.exact) FROM bound.things")
     assert (
-        "Aggregate: sum = sum(sum), digits = max(digits) / Aggregate by digits: sum = sum(exact) / "
-        in planned
+        "case when (upward > 0) and (downward > 0) then NaN when upward > 0 then Infinity "
+        "when downward > 0 then -Infinity" in planned
     )
+    product = shape("SELECT sum((things.exact * things.price)) FROM bound.things")
+    assert "exact::float8 * price::float8" in product
+    assert "price::text" not in product
+    assert "upward" not in shape("SELECT sum(things.price), avg(things.price) FROM bound.things")
 
 
 def test_where_types_tell_the_digits_nothing_is_added() -> None:

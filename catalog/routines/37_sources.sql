@@ -56,6 +56,47 @@ $body$;
 REVOKE ALL ON FUNCTION gavial.unstorable_values(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.unstorable_values(oid) IS 'the columns of a table with values that cannot be stored, and why one cannot; null: there are none';
 
+CREATE OR REPLACE FUNCTION gavial.wide_columns(relation oid) RETURNS smallint[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce((SELECT s.wide FROM gavial.sources s WHERE s.relation = $1), '{}')
+$body$;
+COMMENT ON FUNCTION gavial.wide_columns(oid) IS 'attnums of the columns of a table that are stored with room for every value';
+
+CREATE OR REPLACE FUNCTION gavial.may_be_wide(type oid, modifier int) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE
+        WHEN t.typbasetype <> 0 THEN gavial.may_be_wide(t.typbasetype, t.typtypmod)
+        WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN gavial.may_be_wide(t.typelem, $2)
+        ELSE t.oid = 'numeric'::regtype AND $2 <> -1 END
+    FROM pg_type t WHERE t.oid = $1
+$body$;
+REVOKE ALL ON FUNCTION gavial.may_be_wide(oid, int) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.may_be_wide(oid, int) IS 'whether there is a way to store values of a type that has room for more of them';
+
+CREATE OR REPLACE FUNCTION gavial.widen(relation oid, number int) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    UPDATE gavial.sources s SET wide = s.wide || $2::smallint, state = 'joining',
+        detail = format('column "%s" has a value for which more room is needed; it is copied anew', a.attname)
+    FROM pg_attribute a
+    WHERE s.relation = $1 AND s.state = 'captured' AND $2 <> ALL (s.wide)
+      AND a.attrelid = $1 AND a.attnum = $2 AND gavial.may_be_wide(a.atttypid, a.atttypmod);
+    IF FOUND THEN
+        NOTIFY gavial;
+    END IF;
+    RETURN FOUND;
+END
+$body$;
+REVOKE ALL ON FUNCTION gavial.widen(oid, int) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.widen(oid, int) IS
+    'has a captured table copied anew with more room for the values of a column; false where that is so already, or of no use';
+
 CREATE OR REPLACE FUNCTION gavial.hold_sources(query uuid) RETURNS boolean
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp

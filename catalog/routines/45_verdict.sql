@@ -59,7 +59,7 @@ AS $body$
         'view', $1::int8,
         'views', (SELECT jsonb_agg(gavial.relation(l.layer) || jsonb_build_object('text', gavial.bracketed(l.layer)))
                   FROM gavial.layers($1) l),
-        'tables', (SELECT coalesce(jsonb_agg(gavial.relation(i.relation)), '[]')
+        'tables', (SELECT coalesce(jsonb_agg(gavial.relation(i.relation) || jsonb_build_object('wide', gavial.wide_columns(i.relation))), '[]')
                    FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
         'types', gavial.types_of($1),
         -- Whether text under the database's own collation has the order of its bytes.

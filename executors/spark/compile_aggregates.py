@@ -9,8 +9,8 @@ from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.scalar import Scalar
 from dialect.spark import Environment, render
-from dialect.spark_division import divided
 from dialect.spark_equality import comparable, greatest, least
+from dialect.spark_numerics import quotient
 from dialect.spark_rendered import Rendered, cast, failing, unsupported
 from executors.spark.compile_collections import COLLECTIONS, collected
 from executors.spark.compile_sums import checked_total, counted, decimal_sum, exact_number, float_total, total
@@ -78,7 +78,7 @@ def _average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
         summed = total(number, SqlType(NUMERIC), condition)
     count = cast(_count(call, value, condition).sql, Decimal(19, 0))
     known = Rendered(f"nullif({count.sql}, 0)", count.storage)
-    return divided(summed, known)
+    return quotient(summed, known)
 
 
 def _float_average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:

@@ -1,0 +1,115 @@
+"""Division of numerics whose digits only the rows tell: digit by digit, from how PostgreSQL writes them.
+
+NaN and the infinities are divided too, and numbers that have no decimal; what needs more than 38 digits on
+the way is an error. `dialect/spark_division.py` says how many digits PostgreSQL gives a quotient.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.storage import MAX_DIGITS, Decimal, Written
+from dialect.spark_rendered import Rendered, spark_type, text_literal
+from dialect.spark_written import scale_of_text, text_of
+
+QUOTIENT: Final = Written(Decimal(MAX_DIGITS, 24))
+_INTEGER: Final = spark_type(Decimal(MAX_DIGITS, 0))
+_BASE: Final = 10_000
+_SIGNIFICANT: Final = 16
+_TOO_LONG: Final = "22003: a division takes more than 38 digits"
+
+
+def long_quotient(left: Rendered, right: Rendered) -> Rendered:
+    """The quotient as PostgreSQL gives it."""
+    operands = f"named_struct('dividend', {text_of(left)}, 'divisor', {text_of(right)})"
+    return Rendered(_bound("given", operands, _of_texts("given.dividend", "given.divisor")), QUOTIENT)
+
+
+def _bound(name: str, value: str, outcome: str) -> str:
+    """The outcome, in which the name stands for a value that is computed once."""
+    return f"element_at(transform(array({value}), {name} -> {outcome}), 1)"
+
+
+def _of_texts(left: str, right: str) -> str:
+    left_infinite, right_infinite = (f"{each} IN ('Infinity', '-Infinity')" for each in (left, right))
+    is_zero = f"translate({right}, '-.0', '') = ''"
+    opposite = f"({left} LIKE '-%') <> ({right} LIKE '-%')"
+    return (
+        f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL "
+        f"WHEN {left} = 'NaN' OR {right} = 'NaN' OR ({left_infinite} AND {right_infinite}) "
+        f"THEN {_special(text_literal('NaN'))} "
+        f"WHEN {is_zero} THEN raise_error('22012: division by zero') "
+        f"WHEN {left_infinite} THEN {_special(f'''if({opposite}, '-Infinity', 'Infinity')''')} "
+        f"WHEN {right_infinite} THEN {_quotient(text_literal('0'), '0')} "
+        f"ELSE {_of_numbers(left, right, opposite)} END"
+    )
+
+
+def _of_numbers(left: str, right: str, opposite: str) -> str:
+    """Both as integers: without the point, and with as many digits behind where that was."""
+    scales = f"named_struct('dividend', {scale_of_text(left)}, 'divisor', {scale_of_text(right)})"
+    scale = "greatest(scales.dividend, scales.divisor)"
+    dividend, divisor = (
+        _integer(text, f"{scale} - {own}")
+        for text, own in ((left, "scales.dividend"), (right, "scales.divisor"))
+    )
+    numbers = f"named_struct('dividend', {dividend}, 'divisor', {divisor}, 'scale', {scale})"
+    place = f"floor(({_leading('numbers.dividend')} - {_leading('numbers.divisor')} - 1) / {_BASE}BD)"
+    digits = f"CAST(greatest(numbers.scale, {_SIGNIFICANT} - 4 * {place}, 0) AS INT)"
+    outcome = _bound("digits", digits, _bound("found", _digits("numbers", "digits"), _rounded(opposite)))
+    return _bound("scales", scales, _bound("numbers", numbers, outcome))
+
+
+def _integer(text: str, zeros: str) -> str:
+    shown = f"concat(translate({text}, '-.', ''), repeat('0', {zeros}))"
+    return f"coalesce(try_cast({shown} AS {_INTEGER}), raise_error({text_literal(_TOO_LONG)}))"
+
+
+def _leading(number: str) -> str:
+    """The leading digit to the base 10000 and its place, of an integer with `scale` digits behind its point."""
+    shown = f"CAST({number} AS STRING)"
+    exponent = f"(char_length({shown}) - numbers.scale - 1)"
+    place = f"CAST(floor({exponent} / 4BD) AS INT)"
+    count = f"({exponent} - 4 * {place} + 1)"
+    digit = f"CAST(rpad(left({shown}, {count}), {count}, '0') AS INT)"
+    return f"CASE WHEN {number} = 0 THEN 0 ELSE {_BASE} * {place} + {digit} END"
+
+
+def _digits(numbers: str, digits: str) -> str:
+    """So many digits behind the point of the quotient, as an integer, and what is left over."""
+    divisor = f"{numbers}.divisor"
+
+    def divided(number: str, before: str) -> str:
+        rest = f"{number} % {divisor}"
+        quotient = f"{before} + CAST(({number} - {rest}) / {divisor} AS {_INTEGER})"
+        return f"named_struct('quotient', CAST({quotient} AS {_INTEGER}), 'rest', CAST({rest} AS {_INTEGER}))"
+
+    first = divided(f"{numbers}.dividend", "0BD")
+    further = divided("(state.rest * 10BD)", "state.quotient * 10BD")
+    # A sequence from 1 to 0 would have two members.
+    return f"aggregate(slice(sequence(0, {digits}), 2, {digits}), {first}, (state, place) -> {further})"
+
+
+def _rounded(opposite: str) -> str:
+    """Halves away from zero; a quotient of zero has no sign."""
+    up = "CASE WHEN found.rest >= numbers.divisor - found.rest THEN 1BD ELSE 0BD END"
+    whole = f"lpad(CAST(found.quotient + {up} AS STRING), digits + 1, '0')"
+    sign = f"CASE WHEN {opposite} AND translate(whole, '0', '') <> '' THEN '-' ELSE '' END"
+    behind = "CASE WHEN digits > 0 THEN concat('.', right(whole, digits)) ELSE '' END"
+    text = f"concat({sign}, left(whole, char_length(whole) - digits), {behind})"
+    return _bound("whole", whole, _bound("shown", text, _quotient("shown", "digits")))
+
+
+def _quotient(text: str, digits: str) -> str:
+    decimal = spark_type(QUOTIENT.value)
+    assert isinstance(QUOTIENT.value, Decimal)
+    value = f"CASE WHEN {digits} <= {QUOTIENT.value.scale} THEN try_cast({text} AS {decimal}) END"
+    return _struct(value, text)
+
+
+def _special(text: str) -> str:
+    return _struct(f"CAST(NULL AS {spark_type(QUOTIENT.value)})", text)
+
+
+def _struct(value: str, text: str) -> str:
+    return f"CAST(named_struct('value', {value}, 'text', {text}) AS {spark_type(QUOTIENT)})"

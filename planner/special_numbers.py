@@ -1,0 +1,102 @@
+"""NaN and the infinities among numerics that are summed: they are counted, and the other values summed.
+
+A sum is Infinity if any of its values is, unless one is NaN or -Infinity: then it is NaN. So two counts tell
+it, of which each can be taken back: of NaN and Infinity, and of NaN and -Infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from catalog.types import BOOLEAN, DEFAULT_COLLATION, FLOAT8, NUMERIC, TEXT, SqlType
+from dialect.scalar import And, Branch, Call, Case, Cast, CastMethod, Constant, Notation, Or, Scalar
+
+_TEXT: Final = SqlType(TEXT, collation=DEFAULT_COLLATION)
+_FLOAT: Final = SqlType(FLOAT8)
+_NUMERIC: Final = SqlType(NUMERIC)
+
+# pg_proc oids: the same on every server.
+_TEXT_EQUAL: Final = 67
+_FLOAT_EQUAL: Final = 293
+_FLOAT_OF_NUMERIC: Final = 1746
+_OF_FLOATS: Final = {1724: 218, 1725: 219, 1726: 216, 1771: 220, 1704: 1395, 1705: 221}
+"""Addition, subtraction, multiplication, minus and abs of numerics; and the same of double precision."""
+
+NOT_A_NUMBER: Final = "NaN"
+INFINITE: Final = "Infinity"
+NEGATIVE: Final = "-Infinity"
+
+
+class Specials(NamedTuple):
+    """Of an expression: its value where that is a number, else NULL, and what is known where it is none.
+
+    `upward` is a condition true of NaN and Infinity, `downward` one true of NaN and -Infinity.
+    """
+
+    number: Scalar
+    upward: Scalar
+    downward: Scalar
+
+
+def specials_of(scalar: Scalar, may_be_special: Callable[[Scalar], bool]) -> Specials | None:
+    """None where every value is a number. `may_be_special` says so of what is no arithmetic."""
+    leaves = [each for each in _leaves(scalar) if may_be_special(each)]
+    if not leaves:
+        return None
+    special = _or(*(_is(each, NOT_A_NUMBER, INFINITE, NEGATIVE) for each in leaves))
+    number = Case((Branch(special, Constant(None, scalar.type)),), scalar, scalar.type)
+    if leaves == [scalar]:
+        return Specials(number, _is(scalar, NOT_A_NUMBER, INFINITE), _is(scalar, NOT_A_NUMBER, NEGATIVE))
+    # Double precision has the same rules for what is not finite, and is right about whether anything is zero.
+    value = _as_float(scalar)
+    return Specials(
+        number,
+        And((special, _float_is(value, NOT_A_NUMBER, INFINITE))),
+        And((special, _float_is(value, NOT_A_NUMBER, NEGATIVE))),
+    )
+
+
+def with_specials(total: Scalar, upward: Scalar, downward: Scalar) -> Scalar:
+    """The sum, by that of the numbers and whether there are values of either kind."""
+    branches = (
+        Branch(And((upward, downward)), Constant(NOT_A_NUMBER, _NUMERIC)),
+        Branch(upward, Constant(INFINITE, _NUMERIC)),
+        Branch(downward, Constant(NEGATIVE, _NUMERIC)),
+    )
+    return Case(branches, total, _NUMERIC)
+
+
+def _leaves(scalar: Scalar) -> list[Scalar]:
+    """What arithmetic is done with, each once."""
+    match scalar:
+        case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
+            return list(dict.fromkeys(leaf for each in arguments for leaf in _leaves(each)))
+    return [scalar]
+
+
+def _as_float(scalar: Scalar) -> Scalar:
+    match scalar:
+        case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
+            values = tuple(map(_as_float, arguments))
+            return replace(scalar, function=_OF_FLOATS[function], arguments=values, type=_FLOAT)
+    return Cast(scalar, CastMethod.FUNCTION, _FLOAT_OF_NUMERIC, _FLOAT)
+
+
+def _is(value: Scalar, *words: str) -> Scalar:
+    text = Cast(value, CastMethod.TEXT, 0, _TEXT)
+    return _or(*(_equal(_TEXT_EQUAL, text, Constant(each, _TEXT)) for each in words))
+
+
+def _float_is(value: Scalar, *words: str) -> Scalar:
+    return _or(*(_equal(_FLOAT_EQUAL, value, Constant(each, _FLOAT)) for each in words))
+
+
+def _equal(function: int, left: Scalar, right: Scalar) -> Scalar:
+    collation = DEFAULT_COLLATION if function == _TEXT_EQUAL else 0
+    return Call(function, "=", Notation.OPERATOR, (left, right), collation, BOOLEAN)
+
+
+def _or(*conditions: Scalar) -> Scalar:
+    return conditions[0] if len(conditions) == 1 else Or(conditions)
