@@ -105,7 +105,18 @@ class Written:
     value: Storage
 
 
-Storage: TypeAlias = Plain | Decimal | Padded | ListOf | Written
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """An array of any dimensions and lower bounds: a struct of two fields, NULL as a whole.
+
+    `elements` are all of them, row by row, as a list; `shape` is a list of numbers: how many dimensions there
+    are, then the length of each, then the lower bound of each. By these in turn PostgreSQL orders arrays.
+    """
+
+    elements: ListOf
+
+
+Storage: TypeAlias = Plain | Decimal | Padded | ListOf | Written | Shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +172,7 @@ def stored_column(name: str, type: SqlType, types: Mapping[int, TypeSignature]) 
         return stored_column(name, SqlType(signature.base, collation=type.collation), types)
     if signature is not None and signature.element and signature.category == "A":
         element = stored_column(name, replace(type, oid=signature.element), types)
-        return StoredColumn(name, type, ListOf(element.storage), element)
+        return StoredColumn(name, type, _array(element.storage, type), element)
     return StoredColumn(name, type, storage_of(type, signature))
 
 
@@ -180,11 +191,15 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     if signature is not None and signature.kind == "e":
         return Plain.TEXT
     if signature is not None and signature.element and signature.category == "A":
-        return ListOf(storage_of(replace(type, oid=signature.element, collation=NO_COLLATION)))
+        return _array(storage_of(replace(type, oid=signature.element, collation=NO_COLLATION)), type)
     named = f"type {signature.name}" if signature else "a composite type"
     raise FeatureNotSupported(
         f"cannot maintain a query with values of {named}", hint="Cast them to text, to a number or to a date."
     )
+
+
+def _array(element: Storage, type: SqlType) -> Storage:
+    return Shaped(ListOf(element)) if type.wide else ListOf(element)
 
 
 def _numeric(typmod: int) -> Storage:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from dialect.array_text import written_array
 from dialect.interval_text import INFINITE, NEGATIVE_INFINITE, Interval
 from dialect.moment_text import MICROSECONDS_A_DAY, write_date, write_time, write_timestamp
-from sources.arrow import is_written
+from sources.arrow import is_shaped, is_written
 
 _NEAR_DAYS: Final = tuple((each - date(1970, 1, 1)).days for each in (date.min, date.max))
 _NEAR: Final = tuple(day * MICROSECONDS_A_DAY for day in _NEAR_DAYS)
@@ -42,6 +43,8 @@ def _written(column: pa.Array, is_time: bool = False) -> pa.Array:
             return _each(column, lambda value: "\\x" + value.hex())
         case _ if is_written(type):
             return _written_as(column)
+        case _ if is_shaped(type):
+            return _arrays(column, is_time)
         case _ if pa.types.is_struct(type):
             return _each(column, _interval)
         case _ if pa.types.is_list(type):
@@ -61,6 +64,17 @@ def _written_as(column: pa.Array) -> pa.Array:
     return (
         text if text.null_count == column.null_count else pc.coalesce(text, _written(value).cast(pa.string()))
     )
+
+
+def _arrays(column: pa.Array, is_time: bool) -> pa.Array:
+    elements, shapes = column.flatten()
+    inner = _written(elements.flatten(), is_time).cast(pa.string())
+    lists = pa.ListArray.from_arrays(elements.offsets, inner, mask=elements.is_null())
+    texts = [
+        None if shape is None else written_array(each, shape, _quoted)
+        for each, shape in zip(lists.to_pylist(), shapes.to_pylist(), strict=True)
+    ]
+    return pa.array(texts, pa.string())
 
 
 def _moments(
@@ -85,7 +99,7 @@ def _interval(value: dict[str, int]) -> str:
 
 
 def _array(values: list[str | None]) -> str:
-    return "{" + ",".join("NULL" if each is None else _quoted(each) for each in values) + "}"
+    return written_array(values, (1, len(values), 1), _quoted)
 
 
 def _quoted(text: str) -> str:

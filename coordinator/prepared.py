@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
@@ -11,7 +12,7 @@ from catalog.errors import ObjectNotInState
 from catalog.running import Running, lock_query, plan_of, save_plan
 from catalog.schema import Table
 from catalog.signatures import Signatures
-from catalog.storage import ListOf, Plain
+from catalog.storage import ListOf, Plain, Shaped
 from catalog.store import hold_epoch
 from coordinator.planning import Bound, bind_view, digest_of, plan_bound
 from coordinator.publishing import Answer, StoredColumn
@@ -25,6 +26,8 @@ from planner.plan import Planned
 from planner.rounded import rounded_outputs
 from planner.weighted import NodeBuffer, TableBuffer
 from sources.place import Place
+
+_TIMES: Final = (Plain.TIME, ListOf(Plain.TIME), Shaped(ListOf(Plain.TIME)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def _answer_table(connection: Connection, relation: int, work: Work, planned: Pl
         StoredColumn(
             name_of(each.column),
             _type_name(connection, each.type.oid, each.type.typmod),
-            schema[each.column] in (Plain.TIME, ListOf(Plain.TIME)),
+            schema[each.column] in _TIMES,
         )
         for each in buffer.fields
     )

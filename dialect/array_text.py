@@ -1,8 +1,9 @@
-"""Arrays as PostgreSQL writes them: `{1,NULL,"a b"}`."""
+"""Arrays as PostgreSQL writes them: `{1,NULL,"a b"}`, or `[0:1][1:2]={{1,2},{3,4}}`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from catalog.errors import FeatureNotSupported
@@ -34,6 +35,23 @@ def elements_of(text: str) -> tuple[str | None, ...]:
     if position != len(stripped):
         raise _unreadable(text)
     return tuple(elements)
+
+
+def written_array(elements: Sequence[str | None], shape: Sequence[int], quoted: Callable[[str], str]) -> str:
+    """An array of any shape: how many dimensions it has, the length of each, the lower bound of each."""
+    if not elements:
+        return "{}"
+    dimensions = shape[0]
+    lengths, bounds = shape[1 : 1 + dimensions], shape[1 + dimensions :]
+    words = ["NULL" if each is None else quoted(each) for each in elements]
+    for length in reversed(lengths):
+        words = [
+            "{" + ",".join(words[place : place + length]) + "}" for place in range(0, len(words), length)
+        ]
+    if all(each == 1 for each in bounds):
+        return words[0]
+    ranges = (f"[{low}:{low + length - 1}]" for low, length in zip(bounds, lengths, strict=True))
+    return "".join(ranges) + "=" + words[0]
 
 
 def _unreadable(text: str) -> FeatureNotSupported:

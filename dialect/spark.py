@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
-from catalog.storage import ListOf, Padded, Plain, Storage, Written, storage_of
+from catalog.storage import ListOf, Padded, Plain, Shaped, Storage, Written, storage_of
 from catalog.types import C_COLLATIONS, JSON, JSONB, NO_COLLATION, TIMETZ, SqlType
 from dialect.array_elements import element_of, with_element, written_elements
 from dialect.scalar import (
@@ -46,6 +46,7 @@ from dialect.spark_equality import comparable, has_forms
 from dialect.spark_functions import FUNCTIONS, WITH_BLANKS
 from dialect.spark_numerics import NUMERICS, is_always_exact
 from dialect.spark_rendered import Rendered, cast, unsupported
+from dialect.spark_shapes import elements_of
 from dialect.spark_written import converted, is_written_number, value_of
 from dialect.unbindable import ELSEWHERE
 
@@ -249,7 +250,7 @@ class _Renderer:
         if elements is not None:
             each = [with_element(comparison, element) for element in elements]
             return self._joined(" OR " if some else " AND ", each, "FALSE" if some else "TRUE")
-        array = self.render(scalar.array)
+        array = elements_of(self.render(scalar.array))
         assert isinstance(array.storage, ListOf)
         stand_in_value = Rendered(_ELEMENT, array.storage.element)
         inner = _Renderer(self.columns, self.environment, stand_in_value, self.inexact)
@@ -285,7 +286,7 @@ class _Renderer:
         for each in scalar.arguments:
             self.environment.check_sortable(each.type)
         results, storage = alike([self.render(each) for each in scalar.arguments])
-        if storage is Plain.INTERVAL or isinstance(storage, ListOf):
+        if storage is Plain.INTERVAL or isinstance(storage, ListOf | Shaped):
             raise unsupported(f"{name} of intervals or arrays")
         if len(results) == 1:
             return results[0]

@@ -16,6 +16,7 @@ from catalog.storage import (
     ListOf,
     Padded,
     Plain,
+    Shaped,
     Storage,
     Written,
 )
@@ -46,6 +47,8 @@ def constant(text: str | None, type_: SqlType, storage: Storage) -> Rendered:
         return cast("NULL", NO_DIGITS if _is_numeric(storage) else storage)
     if isinstance(storage, ListOf):
         return _array(text, type_, storage)
+    if isinstance(storage, Shaped):
+        return converted(_array(text, type_, storage.elements), storage)
     if _is_numeric(storage):
         return numeric(text)
     if isinstance(storage, Padded):

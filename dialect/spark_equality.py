@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Storage, Written
+from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from dialect.spark_rendered import Rendered, cast, text_literal
+from dialect.spark_shapes import parts_of, shaped
 from dialect.spark_written import is_whole, order_key, value_of
 
 _MICROSECONDS_PER_DAY: Final = 86_400_000_000
@@ -33,7 +34,7 @@ def has_forms(storage: Storage) -> bool:
             return length is None
         case Written():
             return True
-        case ListOf(element=element):
+        case ListOf(element=element) | Shaped(elements=ListOf(element=element)):
             return has_forms(element)
         case Plain() | Decimal():
             return False
@@ -67,6 +68,11 @@ def comparable(rendered: Rendered) -> Rendered:
         case ListOf(element=element) if has_forms(element):
             inner = comparable(Rendered(_ELEMENT, element))
             return Rendered(f"transform({rendered.sql}, {_ELEMENT} -> {inner.sql})", ListOf(inner.storage))
+        case Shaped(elements=ListOf(element=element)) if has_forms(element):
+            elements, shape = parts_of(rendered)
+            same = comparable(elements)
+            assert isinstance(same.storage, ListOf)
+            return Rendered(shaped(rendered.sql, same.sql, shape), Shaped(same.storage))
         case _:
             return rendered
 
@@ -78,13 +84,19 @@ def identity(rendered: Rendered) -> str:
             return f"named_struct('value', {rendered.sql}, 'negative', {is_negative_zero(rendered)})"
         case ListOf(element=element) if not is_identified(element):
             return f"transform({rendered.sql}, {_ELEMENT} -> {identity(Rendered(_ELEMENT, element))})"
+        case Shaped() if not is_identified(rendered.storage):
+            elements, shape = parts_of(rendered)
+            return shaped(rendered.sql, identity(elements), shape)
         case _:
             return rendered.sql
 
 
 def is_identified(storage: Storage) -> bool:
     """Whether Spark itself groups identical values alone."""
-    return is_identified(storage.element) if isinstance(storage, ListOf) else storage not in _FLOATS
+    match storage:
+        case ListOf(element=element) | Shaped(elements=ListOf(element=element)):
+            return is_identified(element)
+    return storage not in _FLOATS
 
 
 def is_negative_zero(rendered: Rendered) -> str:

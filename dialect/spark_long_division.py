@@ -66,7 +66,7 @@ def _integer(text: str, zeros: str) -> str:
 
 
 def _leading(number: str) -> str:
-    """The leading digit to the base 10000 and its place, of an integer with `scale` digits behind its point."""
+    """The leading digit to the base 10000 and its place, of an integer with digits behind its point."""
     shown = f"CAST({number} AS STRING)"
     exponent = f"(char_length({shown}) - numbers.scale - 1)"
     place = f"CAST(floor({exponent} / 4BD) AS INT)"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import ListOf, Written
+from catalog.storage import ListOf, Shaped
 from dialect.spark_equality import comparable
-from dialect.spark_rendered import Rendered, unsupported
+from dialect.spark_rendered import Rendered
+from dialect.spark_shapes import parts_of, shaped
 
 _ELEMENT: Final = "element"
 
@@ -21,7 +22,8 @@ def sort_key(rendered: Rendered) -> str:
             inner = sort_key(Rendered(_ELEMENT, element))
             key = f"named_struct('is_null', {_ELEMENT} IS NULL, 'value', {inner})"
             return f"transform({rendered.sql}, {_ELEMENT} -> {key})"
-        case Written(value=ListOf()):
-            raise unsupported("an order of arrays of this type")
+        case Shaped():
+            elements, shape = parts_of(rendered)
+            return shaped(rendered.sql, sort_key(elements), shape)
         case _:
             return comparable(rendered).sql

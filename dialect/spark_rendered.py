@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Final, TypeAlias, assert_never
 
 from catalog.errors import FeatureNotSupported, NotMaintainable
-from catalog.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
+from catalog.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from dialect.scalar import Call
 from dialect.unbindable import ELSEWHERE
 
@@ -79,6 +79,8 @@ def spark_type(storage: Storage) -> str:
             return f"ARRAY<{spark_type(element)}>"
         case Written(value=value):
             return f"STRUCT<value: {spark_type(value)}, text: STRING>"
+        case Shaped(elements=elements):
+            return f"STRUCT<elements: {spark_type(elements)}, shape: ARRAY<INT>>"
         case _:
             assert_never(storage)
 
@@ -146,9 +148,15 @@ def _wider(one: Storage, other: Storage) -> Storage:
             return other
         case Plain(), Plain() if (other, one) in _WIDENED:
             return one
-        case ListOf(), ListOf():
-            return ListOf(_wider(one.element, other.element))
+        case (ListOf() | Shaped(), ListOf() | Shaped()):
+            return _array_of_both(one, other)
     raise unsupported(f"values stored as {spark_type(one)} beside {spark_type(other)}")
+
+
+def _array_of_both(one: ListOf | Shaped, other: ListOf | Shaped) -> Storage:
+    lists = [each.elements if isinstance(each, Shaped) else each for each in (one, other)]
+    both = ListOf(_wider(lists[0].element, lists[1].element))
+    return Shaped(both) if isinstance(one, Shaped) or isinstance(other, Shaped) else both
 
 
 def _decimal_of_both(one: Decimal, other: Decimal) -> Decimal:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import Decimal, ListOf, Padded, Storage, Written
+from catalog.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
 from dialect.spark_rendered import Number, Rendered, cast, spark_type, text_literal, unsupported
+from dialect.spark_shapes import parts_of, shaped, with_shape
 
 _NO_DECIMAL: Final = (
     "22003: the numeric value ",
@@ -39,6 +40,11 @@ def converted(rendered: Rendered, storage: Storage) -> Rendered:
         case ListOf(element=own), ListOf(element=wanted) if isinstance(wanted, Written | Padded):
             element = converted(Rendered("element", own), wanted).sql
             return Rendered(f"transform({rendered.sql}, element -> {element})", storage)
+        case ListOf(), Shaped(elements=elements):
+            return cast(with_shape(converted(rendered, elements)).sql, storage)
+        case Shaped(), Shaped(elements=elements):
+            held, shape = parts_of(rendered)
+            return cast(shaped(rendered.sql, converted(held, elements).sql, shape), storage)
         case _, Written():
             raise unsupported(f"values stored as {spark_type(rendered.storage)} and kept as written")
     return cast(rendered.sql, storage)

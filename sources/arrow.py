@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Storage, Written
+from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 
 INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
 """Of a NULL all parts are NULL, so that they have to be able to."""
@@ -15,6 +15,10 @@ INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("mic
 VALUE: Final = "value"
 TEXT: Final = "text"
 """The fields of what is stored as Written."""
+
+ELEMENTS: Final = "elements"
+SHAPE: Final = "shape"
+"""The fields of what is stored as Shaped."""
 
 PLAIN: Final[Mapping[Plain, pa.DataType]] = {
     Plain.BOOLEAN: pa.bool_(),
@@ -47,6 +51,8 @@ def arrow_type(storage: Storage) -> pa.DataType:
             return pa.list_(arrow_type(element))
         case Written(value=value):
             return pa.struct([(VALUE, arrow_type(value)), (TEXT, pa.string())])
+        case Shaped(elements=elements):
+            return pa.struct([(ELEMENTS, arrow_type(elements)), (SHAPE, pa.list_(pa.int32()))])
         case _:
             assert_never(storage)
 
@@ -54,6 +60,16 @@ def arrow_type(storage: Storage) -> pa.DataType:
 def is_written(type: pa.DataType) -> bool:
     """Whether this is what is stored as Written: no interval."""
     return bool(pa.types.is_struct(type) and type.get_field_index(TEXT) >= 0)
+
+
+def is_shaped(type: pa.DataType) -> bool:
+    """Whether this is what is stored as Shaped."""
+    return bool(pa.types.is_struct(type) and type.get_field_index(SHAPE) >= 0)
+
+
+def shaped(lists: pa.Array, shapes: pa.Array) -> pa.Array:
+    """What is stored as Shaped, none of it NULL."""
+    return pa.StructArray.from_arrays([lists, shapes], names=[ELEMENTS, SHAPE])
 
 
 def columns_with_bounds(schema: pa.Schema) -> list[str]:

@@ -7,10 +7,10 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, StoredColumn, Written
+from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
 from catalog.types import OID
-from sources.arrow import arrow_type
-from sources.lists import find_elements
+from sources.arrow import arrow_type, shaped
+from sources.lists import Elements, find_elements, find_shaped_elements
 from sources.moments import decode_date, decode_interval, decode_timestamp
 from sources.nulls import spread
 from sources.numeric import decode_numeric
@@ -34,7 +34,10 @@ def decode_binary(column: StoredColumn, values: Values) -> pa.Array:
         case Decimal() as decimal:
             return decode_numeric(column.name, decimal, values)
         case ListOf():
-            return _lists(column, values)
+            return _lists(column, find_elements(column.name, values))
+        case Shaped():
+            elements, shapes = find_shaped_elements(values)
+            return shaped(_lists(column, elements), shapes)
         case Written(value=Decimal() as decimal):
             return decode_written_numeric(column.name, decimal, values)
         case Written():
@@ -69,8 +72,7 @@ def _plain(column: StoredColumn, storage: Plain, values: Values) -> pa.Array:
             assert_never(storage)
 
 
-def _lists(column: StoredColumn, values: Values) -> pa.Array:
-    elements = find_elements(column.name, values)
+def _lists(column: StoredColumn, elements: Elements) -> pa.Array:
     assert column.element is not None, "an array has a type of element"
     values, array = elements.values, pa.array([], arrow_type(column.element.storage))
     if len(values):

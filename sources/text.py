@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final, assert_never
 
@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import FeatureNotSupported, ValueNotStorable
-from catalog.storage import Decimal, ListOf, Padded, Plain, StoredColumn, Written
+from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
 from dialect.interval_text import read_interval
 from dialect.moment_text import read_date, read_time, read_timestamp
-from sources.arrow import INTERVAL, arrow_type
+from sources.arrow import INTERVAL, arrow_type, shaped
 from sources.nulls import spread
 from sources.octets import Values
 from sources.strings import strings
-from sources.textlists import split_lists
+from sources.textlists import split_arrays, split_lists
 from sources.written_numeric import structs
 
 # What a session must have set for its texts to be read here.
@@ -53,7 +53,10 @@ def _decode(column: StoredColumn, texts: pa.Array) -> pa.Array:
         case Decimal() as decimal:
             return _decimals(decimal, texts)
         case ListOf():
-            return _lists(column, texts)
+            return _lists(column, *split_lists(texts.to_pylist()))
+        case Shaped():
+            bounds, elements, shapes = split_arrays(texts.to_pylist())
+            return shaped(_lists(column, bounds, elements), pa.array(shapes, pa.list_(pa.int32())))
         case Written(value=Decimal() as decimal):
             return structs(_decimals_if_they_fit(decimal, texts), texts)
         case Written():
@@ -122,9 +125,8 @@ def _intervals(texts: pa.Array) -> pa.Array:
     return pa.array(found, INTERVAL)
 
 
-def _lists(column: StoredColumn, texts: pa.Array) -> pa.Array:
+def _lists(column: StoredColumn, bounds: Sequence[int], elements: Sequence[str | None]) -> pa.Array:
     assert column.element is not None, "an array has a type of element"
-    bounds, elements = split_lists(texts.to_pylist())
     present = [element for element in elements if element is not None]
     array = pa.array([], arrow_type(column.element.storage))
     if present:

@@ -1,12 +1,15 @@
-"""Arrays in PostgreSQL's text form: `{1,NULL,"a \\"quoted\\" one"}`."""
+"""Arrays in PostgreSQL's text form: `{1,NULL,"a \\"quoted\\" one"}`, or `[0:1]={1,2}`, or `{{1,2},{3,4}}`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 ELEMENT = r'(?:"(?:[^"\\]|\\.)*"|[^",{}\\]+)'
 LIST = re.compile(rf"\{{(?:{ELEMENT}(?:,{ELEMENT})*)?\}}", re.DOTALL)
+LOW = re.compile(r"\[(-?\d+):-?\d+\]")
+MEMBER = re.compile(rf"{ELEMENT}|[{{}},]", re.DOTALL)
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -23,6 +26,49 @@ def split_lists(texts: Iterable[str]) -> tuple[list[int], list[str | None]]:
         elements += [_element(found) for found in re.findall(ELEMENT, text[1:-1], re.DOTALL)]
         bounds.append(len(elements))
     return bounds, elements
+
+
+def split_arrays(texts: Iterable[str]) -> tuple[list[int], list[str | None], list[list[int]]]:
+    """The same of arrays of any shape, and their shapes as `catalog.storage.Shaped` has them."""
+    bounds: list[int] = [0]
+    elements: list[str | None] = []
+    shapes: list[list[int]] = []
+    for text in texts:
+        start = text.index("{")
+        lows = [int(low) for low in LOW.findall(text[:start])]
+        found, lengths = _members(text[start:])
+        elements += found
+        bounds.append(len(elements))
+        shapes.append([len(lengths), *lengths, *(lows or [1] * len(lengths))])
+    return bounds, elements, shapes
+
+
+def _members(text: str) -> tuple[list[str | None], list[int]]:
+    """The elements within nested brackets, and how many members a bracket of each depth has."""
+    elements: list[str | None] = []
+    brackets: list[int] = []
+    at = depth = 0
+    for found in MEMBER.finditer(text):
+        if found.start() != at:
+            raise ValueError("not an array")
+        at = found.end()
+        match found[0]:
+            case "{":
+                depth += 1
+                brackets += [0] * (depth - len(brackets))
+                brackets[depth - 1] += 1
+            case "}":
+                depth -= 1
+            case ",":
+                pass
+            case word:
+                elements.append(_element(word))
+    if at != len(text) or depth:
+        raise ValueError("not an array")
+    if not elements:
+        return [], []
+    totals = [*brackets, len(elements)]
+    return elements, [after // before for before, after in pairwise(totals)]
 
 
 def _element(text: str) -> str | None:

@@ -70,7 +70,7 @@ CREATE OR REPLACE FUNCTION gavial.may_be_wide(type oid, modifier int) RETURNS bo
 AS $body$
     SELECT CASE
         WHEN t.typbasetype <> 0 THEN gavial.may_be_wide(t.typbasetype, t.typtypmod)
-        WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN gavial.may_be_wide(t.typelem, $2)
+        WHEN t.typcategory = 'A' AND t.typarray = 0 THEN true
         ELSE t.oid = 'numeric'::regtype AND $2 <> -1 END
     FROM pg_type t WHERE t.oid = $1
 $body$;

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Storage, Written
+from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from executors.spark.relation import WEIGHT, Schema, name_of
-from sources.arrow import TEXT, VALUE, arrow_type
+from sources.arrow import ELEMENTS, SHAPE, TEXT, VALUE, arrow_type
 
 _INTERVAL: Final = StructType(
     [
@@ -64,6 +64,9 @@ def data_type(storage: Storage) -> DataType:
             return StringType()
         case ListOf(element=element):
             return ArrayType(data_type(element))
+        case Shaped(elements=elements):
+            numbers = ArrayType(IntegerType())
+            return StructType([StructField(ELEMENTS, data_type(elements)), StructField(SHAPE, numbers)])
         case Written(value=value):
             return StructType([StructField(VALUE, data_type(value)), StructField(TEXT, StringType())])
         case _:
