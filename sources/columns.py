@@ -15,6 +15,7 @@ from sources.binary import decode_binary
 from sources.fields import Fields, Layout, walk
 from sources.nulls import spread
 from sources.octets import Mask, Octets, Positions, Values
+from sources.shown import shown
 from sources.text import decode_text
 from sources.unstorable import joined
 
@@ -123,7 +124,9 @@ def _decode_values(column: StoredColumn, values: Values, text: bool) -> _Column:
         return _Column(decode_text(column, values) if text else decode_binary(column, values))
     except ValueNotStorable as error:
         if len(values) == 1:
-            return _Column(pa.nulls(1, arrow_type(column.storage)), pa.array([error.detail], pa.string()))
+            value = shown(column, values, text)
+            reason = error.detail if value is None else f"{error.detail} The value is {value}."
+            return _Column(pa.nulls(1, arrow_type(column.storage)), pa.array([reason], pa.string()))
     first = np.arange(len(values)) < len(values) // 2
     return _decode_values(column, values.where(first), text).then(
         _decode_values(column, values.where(~first), text)

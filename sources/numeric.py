@@ -55,7 +55,9 @@ def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
     sign = values.read(">u2", 4)
     negative = sign == NEGATIVE
     if (sign[~negative] != 0).any():
-        raise ValueNotStorable(column, "It is NaN or infinite, which decimals cannot be.")
+        raise ValueNotStorable(
+            column, "It is no number, for which a column of this type usually has no room."
+        )
     weight = np.where(count > 0, values.read(">i2", 2).astype(np.int64), last_position(storage))
     digits = Digits(values, count, weight)
     _require_place(column, storage, digits)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import Error, ProtocolViolation, ValueNotStorable
-from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, Storage, StoredColumn, stored_column
-from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, UUID, SqlType
+from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, Shaped, Storage, StoredColumn, stored_column
+from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, TIMESTAMP, UUID, SqlType
 from sources.arrow import arrow_type, columns_with_bounds
 from sources.columns import BLOCK_ROWS, Decoded, decode_rows
 from sources.fields import Layout
@@ -25,6 +25,7 @@ WORD = stored_column("word", SqlType(TEXT), {})
 PRICE = stored_column("price", SqlType(NUMERIC, ((15 << 16) | 2) + 4), {})
 KEY = stored_column("key", SqlType(UUID), {})
 WORDS = StoredColumn("words", SqlType(1009), ListOf(Plain.TEXT), WORD)
+MOMENT = stored_column("moment", SqlType(TIMESTAMP), {})
 NUMBERS = StoredColumn("numbers", SqlType(1007), ListOf(Plain.INT32), NUMBER)
 Field = tuple[bytes, bytes]
 
@@ -172,6 +173,83 @@ def test_lists() -> None:
     ]
     ones = [struct.pack(">i", n) for n in range(1000)]
     assert column(NUMBERS, array(*ones), array(), array(ones[1], None)) == [list(range(1000)), [], [1, None]]
+
+
+def grid(lengths: Sequence[int], lows: Sequence[int], *elements: int | None) -> Field:
+    head = struct.pack(">3i", len(lengths), 0, INT4)
+    head += b"".join(struct.pack(">2i", *pair) for pair in zip(lengths, lows, strict=True))
+    return b"b", head + b"".join(
+        struct.pack(">i", -1) if each is None else struct.pack(">2i", 4, each) for each in elements
+    )
+
+
+def test_arrays_of_any_shape() -> None:
+    squares = StoredColumn("squares", SqlType(1007), Shaped(ListOf(Plain.INT32)), NUMBER)
+    expected = [
+        {"elements": [1, 2, 3, 4, 5, None], "shape": [2, 2, 3, 1, 1]},
+        None,
+        {"elements": [], "shape": [0]},
+        {"elements": [7], "shape": [1, 1, 1]},
+        {"elements": [8, 9], "shape": [1, 2, -1]},
+        {"elements": [1, 2, 3, 4], "shape": [3, 1, 2, 2, 0, 1, 2]},
+    ]
+    binary = (
+        grid([2, 3], [1, 1], 1, 2, 3, 4, 5, None),
+        NULL,
+        grid([], []),
+        grid([1], [1], 7),
+        grid([2], [-1], 8, 9),
+        grid([1, 2, 2], [0, 1, 2], 1, 2, 3, 4),
+    )
+    assert column(squares, *binary) == expected
+    texts = (
+        b"{{1,2,3},{4,5,NULL}}",
+        None,
+        b"{}",
+        b"{7}",
+        b"[-1:0]={8,9}",
+        b"[0:0][1:2][2:3]={{{1,2},{3,4}}}",
+    )
+    assert column(squares, *(NULL if each is None else (b"t", each) for each in texts)) == expected
+    words = StoredColumn("words", SqlType(1009), Shaped(ListOf(Plain.TEXT)), WORD)
+    odd = rb'{{"a,}","{"},{"\"","NULL"}}'
+    assert column(words, (b"t", odd)) == [{"elements": ["a,}", "{", '"', "NULL"], "shape": [2, 2, 2, 1, 1]}]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [grid([2, 2], [1, 1], 1, 2, 3), grid([-1], [1]), grid([1] * 7, [1] * 7, 1), grid([2**30] * 3, [1] * 3)],
+)
+def test_an_array_whose_shape_cannot_be(field: Field) -> None:
+    squares = StoredColumn("squares", SqlType(1007), Shaped(ListOf(Plain.INT32)), NUMBER)
+    with pytest.raises(ProtocolViolation):
+        column(squares, field)
+
+
+def test_a_column_with_room_for_what_is_no_number() -> None:
+    type_ = SqlType(NUMERIC, PRICE.type.typmod, wide=True)
+    found = column(
+        stored_column("price", type_, {}), numeric(0xC000, 0), numeric(0, 0, 12), numeric(0xF000, 0)
+    )
+    assert [each["text"] for each in found if isinstance(each, dict)] == ["NaN", "12", "-Infinity"]
+
+
+@pytest.mark.parametrize(
+    ("of", "field", "told"),
+    [
+        (PRICE, numeric(0xC000, 0), "NaN"),
+        (PRICE, numeric(0, 19, *[1234] * 20), "1234" * 15 + "..."),
+        (NUMBERS, grid([2, 2], [1, 1], 1, 2, 3, 4), "{{1,2},{3,4}}"),
+        (NUMBERS, grid([2], [0], 1, None), "[0:1]={1,NULL}"),
+        (NUMBERS, (b"t", b"[0:1]={1,2}"), "[0:1]={1,2}"),
+        (MOMENT, (b"b", struct.pack(">q", 2**63 - 2)), "294277-01-09 04:00:54.775806"),
+        (NUMBER, (b"t", b"one"), "one"),
+    ],
+)
+def test_a_value_that_cannot_be_stored_is_shown(of: StoredColumn, field: Field, told: str) -> None:
+    with pytest.raises(ValueNotStorable) as raised:
+        column(of, field)
+    assert str(raised.value.detail).endswith(f" The value is {told}.")
 
 
 @pytest.mark.parametrize(
