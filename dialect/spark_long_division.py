@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.storage import MAX_DIGITS, Decimal, Written
-from dialect.spark_rendered import Rendered, spark_type, text_literal
+from dialect.spark_rendered import Rendered, named, spark_type, text_literal
 from dialect.spark_written import scale_of_text, text_of
 
 QUOTIENT: Final = Written(Decimal(MAX_DIGITS, 24))
@@ -22,12 +22,7 @@ _TOO_LONG: Final = "22003: a division takes more than 38 digits"
 def long_quotient(left: Rendered, right: Rendered) -> Rendered:
     """The quotient as PostgreSQL gives it."""
     operands = f"named_struct('dividend', {text_of(left)}, 'divisor', {text_of(right)})"
-    return Rendered(_bound("given", operands, _of_texts("given.dividend", "given.divisor")), QUOTIENT)
-
-
-def _bound(name: str, value: str, outcome: str) -> str:
-    """The outcome, in which the name stands for a value that is computed once."""
-    return f"element_at(transform(array({value}), {name} -> {outcome}), 1)"
+    return Rendered(named("given", operands, _of_texts("given.dividend", "given.divisor")), QUOTIENT)
 
 
 def _of_texts(left: str, right: str) -> str:
@@ -56,8 +51,8 @@ def _of_numbers(left: str, right: str, opposite: str) -> str:
     numbers = f"named_struct('dividend', {dividend}, 'divisor', {divisor}, 'scale', {scale})"
     place = f"floor(({_leading('numbers.dividend')} - {_leading('numbers.divisor')} - 1) / {_BASE}BD)"
     digits = f"CAST(greatest(numbers.scale, {_SIGNIFICANT} - 4 * {place}, 0) AS INT)"
-    outcome = _bound("digits", digits, _bound("found", _digits("numbers", "digits"), _rounded(opposite)))
-    return _bound("scales", scales, _bound("numbers", numbers, outcome))
+    outcome = named("digits", digits, named("found", _digits("numbers", "digits"), _rounded(opposite)))
+    return named("scales", scales, named("numbers", numbers, outcome))
 
 
 def _integer(text: str, zeros: str) -> str:
@@ -97,7 +92,7 @@ def _rounded(opposite: str) -> str:
     sign = f"CASE WHEN {opposite} AND translate(whole, '0', '') <> '' THEN '-' ELSE '' END"
     behind = "CASE WHEN digits > 0 THEN concat('.', right(whole, digits)) ELSE '' END"
     text = f"concat({sign}, left(whole, char_length(whole) - digits), {behind})"
-    return _bound("whole", whole, _bound("shown", text, _quotient("shown", "digits")))
+    return named("whole", whole, named("shown", text, _quotient("shown", "digits")))
 
 
 def _quotient(text: str, digits: str) -> str:

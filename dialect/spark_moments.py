@@ -25,7 +25,7 @@ def once(value: Rendered, build: Callable[[Rendered], str], name: str = "one") -
     """What is built of a value, which is computed once if it is long: it is written many times."""
     if len(value.sql) <= _SHORT_SQL:
         return build(value)
-    return f"element_at(transform(array({value.sql}), {name} -> {build(replace(value, sql=name))}), 1)"
+    return named(name, value.sql, build(replace(value, sql=name)))
 
 
 def long(number: int) -> str:

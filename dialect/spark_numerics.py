@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
 from dialect.scalar import SHOWN, Call, Constant, Scalar
 from dialect.spark_division import MOST_SCALE, divided
 from dialect.spark_long_division import long_quotient
-from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, unsupported
+from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, named, unsupported
 from dialect.spark_written import (
     is_whole,
     is_written_number,
@@ -30,6 +31,7 @@ _MULTIPLIED: Final = 1726
 
 # A product with more digits behind the point would leave hardly any before it.
 _MOST_SCALE: Final = 26
+_LONG_SQL: Final = 1000
 _NO_ROOM: Final = f"a product has more than {FREE_SCALE} digits behind the point"
 
 
@@ -67,7 +69,14 @@ def multiplied(left: Rendered, right: Rendered) -> Rendered:
 
 
 def _product_in_parts(left: Rendered, right: Rendered) -> Rendered:
-    """The product of whole parts and fractions one by one: all are exact, and only the last may not fit."""
+    """The product of whole parts and fractions one by one: all are exact, and only the last may not fit.
+
+    Each factor is written several times, so a long one gets a name.
+    """
+    if len(left.sql) + len(right.sql) > _LONG_SQL:
+        both = f"named_struct('left', {left.sql}, 'right', {right.sql})"
+        product = _product_in_parts(replace(left, sql="factors.left"), replace(right, sql="factors.right"))
+        return Rendered(named("factors", both, product.sql), product.storage)
     fractions = Decimal(MAX_DIGITS - 1, MAX_DIGITS - 2)
     storage = Decimal(MAX_DIGITS, FREE_SCALE)
     (whole, rest), (other_whole, other_rest) = _parts(left), _parts(right)

@@ -102,6 +102,11 @@ def failing(condition: str, sqlstate: str, message: str, otherwise: str) -> str:
     return f"CASE WHEN {condition} THEN {raised} ELSE {otherwise} END"
 
 
+def named(name: str, value: str, outcome: str) -> str:
+    """The outcome, in which a name stands for a value: that is written, and computed, once."""
+    return f"element_at(transform(array({value}), {name} -> {outcome}), 1)"
+
+
 def interval(known: str, *parts: str) -> Rendered:
     """An interval of months, days and microseconds where the condition is true, else NULL."""
     named = ", ".join(f"'{name}', {part}" for name, part in zip(INTERVAL_PARTS, parts, strict=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
-from dialect.spark_rendered import Number, Rendered, cast, spark_type, text_literal, unsupported
+from dialect.spark_rendered import Number, Rendered, cast, named, spark_type, text_literal, unsupported
 from dialect.spark_shapes import parts_of, shaped, with_shape
 
 _NO_DECIMAL: Final = (
@@ -57,11 +57,19 @@ def number_of(rendered: Rendered) -> Number:
     if isinstance(rendered.storage, Decimal):
         return Number(rendered, str(rendered.storage.scale), whole=True)
     assert isinstance(rendered.storage, Written)
-    value, text = fields_of(rendered.sql)
+    value, scale = _checked(rendered.sql), scale_of_text(fields_of(rendered.sql)[1])
+    if len(rendered.sql) > _SHORT_SQL:
+        value = named("each", rendered.sql, _checked("each"))
+        scale = named("each", fields_of(rendered.sql)[1], scale_of_text("each"))
+    return Number(Rendered(value, rendered.storage.value), scale, whole=False)
+
+
+def _checked(sql: str) -> str:
+    """The decimal, and an error where there is a text alone."""
+    value, text = fields_of(sql)
     before, after = map(text_literal, _NO_DECIMAL)
     failure = f"raise_error(concat({before}, left({text}, {_MOST_SHOWN}), {after}))"
-    checked = f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN {failure} ELSE {value} END"
-    return Number(Rendered(checked, rendered.storage.value), scale_of_text(text), whole=False)
+    return f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN {failure} ELSE {value} END"
 
 
 def value_of(rendered: Rendered) -> Rendered:
@@ -82,7 +90,7 @@ def written(value: Rendered, scale: str) -> Rendered:
         return Rendered(_struct(value.sql, scale, storage), storage, number)
     both = f"named_struct('value', {value.sql}, 'scale', {scale})"
     made = _struct("each.value", "each.scale", storage)
-    return Rendered(f"element_at(transform(array({both}), each -> {made}), 1)", storage, number)
+    return Rendered(named("each", both, made), storage, number)
 
 
 def shown(value: Rendered, scale: str) -> Rendered:
@@ -140,8 +148,7 @@ def order_key(rendered: Rendered, decimal: Decimal) -> str:
         rendered = Rendered(converted(value, Written(decimal)).sql, Written(decimal))
     moved = converted(rendered, Written(decimal))
     if len(moved.sql) > _SHORT_SQL:
-        key = _key_of_struct("each", decimal)
-        return f"element_at(transform(array({moved.sql}), each -> {key}), 1)"
+        return named("each", moved.sql, _key_of_struct("each", decimal))
     return _key_of_struct(moved.sql, decimal)
 
 

@@ -51,6 +51,11 @@ OVERFLOWS = {
     "to numeric": ("x::numeric(4,2)", "CAST(x AS DECIMAL(4,2))", 100),
     "to a fraction": ("x::numeric(2,2)", "CAST(x AS DECIMAL(2,2))", 1),
     "division": ("1 / (x - 5)", "1 div (x - 5)", 5),
+    "moments": (
+        "timestamp '294246-01-01' + x * interval '1 year'",
+        "TIMESTAMP_NTZ'+294246-01-01 00:00:00' + make_ym_interval(x)",
+        2000,
+    ),
     "remainder": ("1 % (x - 5)", "1 % (x - 5)", 5),
 }
 """By name: an expression over an integer for PostgreSQL and for Spark, and a value that it fails for."""

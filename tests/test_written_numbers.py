@@ -17,9 +17,10 @@ from catalog.types import NUMERIC, SqlType
 from dialect.bind_query import QueryBinder
 from dialect.expand import BoundViews
 from dialect.query import read_query
-from dialect.scalar import Reference
-from dialect.spark import DEFAULT
+from dialect.scalar import Call, Notation, Reference, Scalar
+from dialect.spark import DEFAULT, render
 from dialect.spark_constants import numeric
+from dialect.spark_rendered import Rendered
 from executors.reference import evaluate
 from executors.reference_rows import computed
 from executors.reference_values import Bag
@@ -213,3 +214,18 @@ def test_digits_are_those_of_the_definition(sql: str, rows: int) -> None:
         found[str(computed(done.values, dict(zip(columns, row, strict=True))))] += count
     expected = Counter({str(row): count for row, count in evaluate(query, contents).items()})
     assert found == expected
+
+
+def test_a_chain_of_calculations_is_written_once() -> None:
+    columns = {number: Rendered(f"x.c{number}", FREE_NUMERIC) for number in range(12)}
+    numeric_type = SqlType(NUMERIC)
+    for function, name in ((1726, "*"), (1727, "/"), (1724, "+")):
+
+        def length(factors: int, function: int = function, name: str = name) -> int:
+            chain: Scalar = Reference(0, numeric_type)
+            for number in range(1, factors):
+                arguments = (chain, Reference(number, numeric_type))
+                chain = Call(function, name, Notation.OPERATOR, arguments, 0, numeric_type)
+            return len(render(chain, columns).sql)
+
+        assert length(12) < 6 * length(3), name

@@ -52,6 +52,8 @@ _TYPES: Final[Mapping[str, str]] = {
     "FLOAT": "value out of range: overflow",
     "DOUBLE": "value out of range: overflow",
 }
+# Of sums of moments and intervals alone: those of numbers have a name.
+_UNNAMED: Final = re.compile(r"\bArithmeticException: (?:long|integer) overflow")
 _CAST: Final = re.compile(r'cannot be cast to "(\w+)')
 _DIGITS: Final = re.compile(r"Decimal\((\d+), (\d+)\)")
 _ANY_NUMBER: Final = "value overflows numeric format"
@@ -79,6 +81,8 @@ def as_error(error: PySparkException | Py4JJavaError) -> Error | None:
     for condition, words in _CONDITION.findall(trace):
         if (told := _as_postgresql(condition, words)) is not None:
             return told
+    if _UNNAMED.search(trace):
+        return DatetimeOverflow("timestamp out of range")
     if _MEMORY.search(trace):
         return OutOfMemory("Spark has too little memory for this query", hint=MORE_MEMORY)
     return None
