@@ -30,6 +30,18 @@ REFUSALS: Final = (
         "the answer would have to change without any change of data, or differ from session to session",
     ),
     Refusal(
+        "text_function",
+        "cannot maintain a query that depends on the clock or the session through %s",
+        "Join texts with ||, each with coalesce where it may be NULL; what is no text, cast by itself.",
+        "it writes values of any type as the settings of the session have it",
+    ),
+    Refusal(
+        "text_conversion",
+        "cannot maintain a query that depends on the clock or the session through %s",
+        "Leave the value as it is, and convert it where the answer is read; or keep its text in a column.",
+        "how the value is written or read may differ from session to session",
+    ),
+    Refusal(
         "user_function",
         "cannot maintain a query that calls the user-defined function %s",
         "Write its expression in the query.",

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from catalog.errors import Error, FeatureNotSupported
 from dialect.bound import OutputColumn
 from dialect.bound_expression import Column, Expression
+
+_OTHER_NAMES: Final = (
+    "Give the tables and subqueries of the query aliases of their own, and their columns, too."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +59,21 @@ class Scope:
         for level, scope in self.outward():
             if table is None and name in scope.merged:
                 if level:
-                    raise FeatureNotSupported(f'the merged column "{name}" is used in a subquery')
+                    raise FeatureNotSupported(
+                        f'the merged column "{name}" is used in a subquery',
+                        hint="Join with ON instead of USING, and name the column of one of the tables.",
+                    )
                 return scope.merged[name]
             found = scope._columns(level, name, table, schema)
             if len(found) > 1:
-                raise FeatureNotSupported(f'column reference "{name}" is ambiguous')
+                raise FeatureNotSupported(f'column reference "{name}" is ambiguous', hint=_OTHER_NAMES)
             if found:
                 for source in scope.sources:
                     if source.number == found[0].source and found[0].column in source.refused:
                         raise source.refused[found[0].column]
                 return found[0]
         raise FeatureNotSupported(
-            f'column "{_dotted(schema, table, name)}" is not in any source of the query'
+            f'column "{_dotted(schema, table, name)}" is not in any source of the query', hint=_OTHER_NAMES
         )
 
     def common_table(self, name: str) -> tuple[int, CommonName] | None:

@@ -16,7 +16,7 @@ from dialect.moment_text import (
     LAST_DAY_WITH_TIME,
     MICROSECONDS_A_DAY,
 )
-from dialect.spark_rendered import Rendered, failing, interval
+from dialect.spark_rendered import Rendered, failing, interval, named
 
 _SHORT_SQL: Final = 60
 

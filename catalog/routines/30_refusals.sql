@@ -59,6 +59,7 @@ CREATE OR REPLACE FUNCTION gavial.function_problem(function oid) RETURNS text
 AS $body$
     SELECT CASE WHEN p.oid >= 16384 THEN 'user_function'
                 WHEN p.provolatile = 'v' THEN 'volatile_function'
+                WHEN p.provolatile = 's' AND p.proname IN ('concat', 'concat_ws', 'format', 'array_to_string') THEN 'text_function'
                 WHEN p.provolatile = 's' THEN 'session_function' END
     FROM pg_proc p WHERE p.oid = $1
 $body$;
@@ -138,7 +139,7 @@ AS $body$
     FROM layers, regexp_matches(text, '\{SQLVALUEFUNCTION :op (\d+)', 'g') AS found (op)
     WHERE text LIKE '%{SQLVALUEFUNCTION %'
     UNION ALL
-    SELECT 'session_function', 'cast', 'a conversion between text and ' || c.typname
+    SELECT 'text_conversion', 'cast', 'a conversion between text and ' || c.typname
     FROM conversions c WHERE c.provolatile <> 'i'
     UNION ALL
     SELECT 'system_column', 'column', (ARRAY['ctid', 'xmin', 'cmin', 'xmax', 'cmax', 'tableoid'])[-number]
