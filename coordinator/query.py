@@ -134,18 +134,24 @@ class StandingQuery:
         Where there can be room for it, the table is copied anew.
         """
         names = {self.work.name(each): each for each in self.work.tables}
-        for (name, column), why in unstorable_columns(connection, names.keys(), position).items():
-            buffer = names[name]
-            for number, stored in self.work.columns(buffer).items():
-                if stored == column:
-                    if self._is_widened(connection, self.work.tables[buffer], stored):
-                        raise ConcurrentChange(_WIDER)
-                    raise ValueNotStorable(self.work.label(buffer, number), why)
-
-    def _is_widened(self, connection: Connection, relation: int, stored: str) -> bool:
+        found = [
+            (names[name], number, stored, why)
+            for (name, column), why in unstorable_columns(connection, names.keys(), position).items()
+            for number, stored in self.work.columns(names[name]).items()
+            if stored == column
+        ]
+        if not found:
+            return
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)
-            return widen(connection, relation, int(stored.removeprefix("a")))
+            widened = [
+                widen(connection, self.work.tables[buffer], int(stored.removeprefix("a")))
+                for buffer, _number, stored, _why in found
+            ]
+        for (buffer, number, _stored, why), is_widened in zip(found, widened, strict=True):
+            if not is_widened:
+                raise ValueNotStorable(self.work.label(buffer, number), why)
+        raise ConcurrentChange(_WIDER)
 
     def _fire(
         self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]

@@ -6,7 +6,7 @@ it, of which each can be taken back: of NaN and Infinity, and of NaN and -Infini
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -40,11 +40,17 @@ class Specials(NamedTuple):
     downward: Scalar
 
 
-def specials_of(scalar: Scalar, may_be_special: Callable[[Scalar], bool]) -> Specials | None:
-    """None where every value is a number. `may_be_special` says so of what is no arithmetic."""
-    leaves = [each for each in _leaves(scalar) if may_be_special(each)]
-    if not leaves:
+def specials_of(
+    scalar: Scalar, may_be_special: Callable[[Scalar], bool], named: Callable[[Scalar], Scalar]
+) -> Specials | None:
+    """None where every value is a number.
+
+    `may_be_special` says so of what is no arithmetic, and `named` gives a column for that.
+    """
+    operands = {each: named(each) for each in _leaves(scalar) if may_be_special(each)}
+    if not operands:
         return None
+    leaves, scalar = list(operands.values()), _over(scalar, operands)
     special = _or(*(_is(each, NOT_A_NUMBER, INFINITE, NEGATIVE) for each in leaves))
     number = Case((Branch(special, Constant(None, scalar.type)),), scalar, scalar.type)
     if leaves == [scalar]:
@@ -74,6 +80,13 @@ def _leaves(scalar: Scalar) -> list[Scalar]:
         case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
             return list(dict.fromkeys(leaf for each in arguments for leaf in _leaves(each)))
     return [scalar]
+
+
+def _over(scalar: Scalar, operands: Mapping[Scalar, Scalar]) -> Scalar:
+    match scalar:
+        case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
+            return replace(scalar, arguments=tuple(_over(each, operands) for each in arguments))
+    return operands.get(scalar, scalar)
 
 
 def _as_float(scalar: Scalar) -> Scalar:

@@ -8,7 +8,7 @@ are a tally beside the others. Where types alone tell the digits, nothing is add
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
 from catalog.errors import FeatureNotSupported
@@ -24,6 +24,7 @@ from dialect.scalar import (
     Coalesce,
     Constant,
     Notation,
+    Reference,
     Scalar,
 )
 from dialect.spark import Environment, render
@@ -78,6 +79,14 @@ def keep_digits(plan: Plan, environment: Environment) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class _Made:
+    """What is made around an aggregate: of its columns above it, and columns that it reads below it."""
+
+    shown: dict[int, Scalar] = field(default_factory=dict)
+    below: dict[Scalar, Field] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class _Walk:
     environment: Environment
     numbers: Numbers
@@ -129,8 +138,9 @@ class _Walk:
     def _aggregate(self, plan: Plan, found: Columns) -> tuple[Plan, Columns]:
         assert isinstance(plan, Aggregate)
         keys = [each for each in plan.keys if _is_written(found[each.column].storage)]
-        shown: dict[int, Scalar] = {}
-        columns = [new for each in plan.columns for new in self._call(each, found, shown)]
+        made = _Made()
+        shown = made.shown
+        columns = [new for each in plan.columns for new in self._call(each, found, made)]
         trimmed: dict[int, Field] = {}
         for key in keys:
             trimmed[key.column] = self.numbers.field(key.name, key.type)
@@ -144,11 +154,11 @@ class _Walk:
         changed = replace(plan, columns=tuple(columns))
         if not shown:
             return (changed if changed.columns != plan.columns else plan), outcome
-        if keys:
-            own = (
-                Computed(trimmed[each.column], _call(TRIM_SCALE, "trim_scale", (refer(each),), _NUMERIC))
-                for each in keys
-            )
+        own = [
+            Computed(trimmed[each.column], _call(TRIM_SCALE, "trim_scale", (refer(each),), _NUMERIC))
+            for each in keys
+        ] + [Computed(field, value) for value, field in made.below.items()]
+        if own:
             changed = replace(
                 changed,
                 input=Project(plan.input, (*passing(fields(plan.input)), *own)),
@@ -158,8 +168,8 @@ class _Walk:
         maxima = [each.field.column for each in changed.columns if _is_most_digits(each)]
         return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
 
-    def _call(self, column: Aggregated, found: Columns, shown: dict[int, Scalar]) -> list[Aggregated]:
-        """What is aggregated instead; what makes the column of it is put into `shown`."""
+    def _call(self, column: Aggregated, found: Columns, made: _Made) -> list[Aggregated]:
+        """What is aggregated instead."""
         call = column.call
         if not any(_is_written(self._storage(each, found)) for each in call.arguments):
             return [column]
@@ -172,14 +182,14 @@ class _Walk:
             )
             column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
         if call.function == _AVERAGE:
-            return self._average(column, found, shown)
+            return self._average(column, found, made)
         if call.function != _SUM:
             return [column]
         total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
         [summed] = call.arguments
         parts = parts_of(summed, lambda each: self._storage(each, found))
         if parts is None:
-            return self._sum(column, summed, found, shown)
+            return self._sum(column, summed, found, made)
         least = min((each.digits for each in parts), default=0)
         counts = [
             (each.digits, self._count(each.value, call.condition)) for each in parts if each.digits > least
@@ -187,29 +197,37 @@ class _Walk:
         counts.sort(key=lambda each: -each[0])
         branches = tuple(Branch(is_positive(count.field), _digits(digits)) for digits, count in counts)
         digits = Case(branches, _digits(least), _INT4) if branches else _digits(least)
-        shown[column.field.column] = _shown(refer(total.field), digits)
+        made.shown[column.field.column] = _shown(refer(total.field), digits)
         return [total, *(count for _, count in counts)]
 
-    def _sum(
-        self, column: Aggregated, summed: Scalar, found: Columns, shown: dict[int, Scalar]
-    ) -> list[Aggregated]:
+    def _sum(self, column: Aggregated, summed: Scalar, found: Columns, made: _Made) -> list[Aggregated]:
         """A sum of numbers whose digits only the rows tell, and of which some may be none."""
         call, name = column.call, column.field.name
-        specials = specials_of(summed, lambda each: self._may_be_special(each, found))
+        specials = specials_of(
+            summed, lambda each: self._may_be_special(each, found), lambda each: self._below(each, made)
+        )
         number = summed if specials is None else specials.number
         total = Aggregated(self.numbers.field(name, _NUMERIC), replace(call, arguments=(number,)))
         most = self._most_digits(number, call.condition)
         value = _shown(refer(total.field), _or_none(refer(most.field)))
         if specials is None:
-            shown[column.field.column] = value
+            made.shown[column.field.column] = value
             return [total, most]
         upward = self._count(_one_if(specials.upward), call.condition, "upward")
         downward = self._count(_one_if(specials.downward), call.condition, "downward")
         of_both = is_positive(upward.field), is_positive(downward.field)
-        shown[column.field.column] = with_specials(value, *of_both)
+        made.shown[column.field.column] = with_specials(value, *of_both)
         return [total, most, upward, downward]
 
-    def _average(self, column: Aggregated, found: Columns, shown: dict[int, Scalar]) -> list[Aggregated]:
+    def _below(self, scalar: Scalar, made: _Made) -> Scalar:
+        """What is looked at more than once is computed once, as a column."""
+        if isinstance(scalar, Reference):
+            return scalar
+        if scalar not in made.below:
+            made.below[scalar] = self.numbers.field("value", _NUMERIC)
+        return refer(made.below[scalar])
+
+    def _average(self, column: Aggregated, found: Columns, made: _Made) -> list[Aggregated]:
         """The sum of the values, by how many they are."""
         name = column.field.name
         total = Aggregated(
@@ -218,11 +236,11 @@ class _Walk:
         count = Aggregated(
             self.numbers.field(name, COUNT), replace(column.call, function=_COUNT, name="count", type=COUNT)
         )
-        summed = self._call(total, found, shown)
+        summed = self._call(total, found, made)
         divisor = Cast(refer(count.field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, _NUMERIC)
-        dividend = shown.pop(total.field.column, refer(total.field))
+        dividend = made.shown.pop(total.field.column, refer(total.field))
         quotient = Call(_DIVISION, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
-        shown[column.field.column] = quotient
+        made.shown[column.field.column] = quotient
         return [*summed, count]
 
     def _may_be_special(self, scalar: Scalar, found: Columns) -> bool:

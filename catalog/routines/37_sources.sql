@@ -82,20 +82,23 @@ CREATE OR REPLACE FUNCTION gavial.widen(relation oid, number int) RETURNS boolea
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    UPDATE gavial.sources s SET wide = s.wide || $2::smallint, state = 'joining',
+    -- A copy that is under way notices that it is not what is wanted any more.
+    UPDATE gavial.sources s SET wide = s.wide || $2::smallint,
+        state = CASE s.state WHEN 'captured' THEN 'joining' ELSE s.state END,
         detail = format('column "%s" has a value for which more room is needed; it is copied anew', a.attname)
     FROM pg_attribute a
-    WHERE s.relation = $1 AND s.state = 'captured' AND $2 <> ALL (s.wide)
+    WHERE s.relation = $1 AND s.state <> 'stopped' AND $2 <> ALL (s.wide)
       AND a.attrelid = $1 AND a.attnum = $2 AND gavial.may_be_wide(a.atttypid, a.atttypmod);
     IF FOUND THEN
         NOTIFY gavial;
+        RETURN true;
     END IF;
-    RETURN FOUND;
+    RETURN EXISTS (SELECT FROM gavial.sources s WHERE s.relation = $1 AND s.state IN ('joining', 'copying'));
 END
 $body$;
 REVOKE ALL ON FUNCTION gavial.widen(oid, int) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.widen(oid, int) IS
-    'has a captured table copied anew with more room for the values of a column; false where that is so already, or of no use';
+    'has a captured table copied anew with more room for the values of a column; false where nothing is done about them';
 
 CREATE OR REPLACE FUNCTION gavial.hold_sources(query uuid) RETURNS boolean
     LANGUAGE plpgsql VOLATILE
