@@ -214,8 +214,9 @@ def require_copied_before(connection: Connection, query: UUID, position: int) ->
 def tables_of(connection: Connection, query: UUID) -> str:
     """What is taken for granted of the tables of a query: columns, keys, and the copies that are followed."""
     row = connection.execute(
-        "SELECT coalesce(string_agg(concat(gavial.relation(relation), captured_from), '' ORDER BY relation), "
-        "'') FROM gavial.reads LEFT JOIN gavial.sources USING (relation) WHERE query_id = %s",
+        "SELECT coalesce(string_agg(concat(gavial.relation(relation), captured_from, wide), '' "
+        "ORDER BY relation), '') "
+        "FROM gavial.reads LEFT JOIN gavial.sources USING (relation) WHERE query_id = %s",
         (query,),
     ).fetchone()
     assert row is not None
@@ -254,29 +255,6 @@ def batches_of(connection: Connection, buffers: Collection[str]) -> tuple[Batch,
         Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
         for *values, bounds, unstorable in found
     )
-
-
-def unstorable_columns(
-    connection: Connection, buffers: Collection[str], position: int
-) -> dict[tuple[str, str], str]:
-    """The columns of these buffers that hold values at a position which cannot be stored, and why one cannot.
-
-    What a batch that reaches over the position has before it is not known, and counts.
-    """
-    found = connection.execute(
-        "SELECT b.buffer, u.key, max(u.value ->> 1) FROM gavial.batches b, jsonb_each(b.unstorable) u "
-        "WHERE b.buffer = ANY (%s) AND b.unstorable <> '{}' AND b.from_offset < %s GROUP BY 1, 2 "
-        "HAVING sum((u.value ->> 0)::int8) <> 0 OR bool_or(b.to_offset > %s)",
-        (list(buffers), position, position),
-    )
-    return {(buffer, column): why for buffer, column, why in found}
-
-
-def widen(connection: Connection, relation: int, number: int) -> bool:
-    """Have a captured table copied anew with more room for a column; False where that cannot help."""
-    row = connection.execute("SELECT gavial.widen(%s::oid, %s)", (relation, number)).fetchone()
-    assert row is not None
-    return bool(row[0])
 
 
 def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:

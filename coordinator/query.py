@@ -13,7 +13,7 @@ from psycopg import Connection
 from pyspark.sql import SparkSession
 
 from catalog.defaults import defaults_of
-from catalog.errors import ConcurrentChange, Error, ValueNotStorable
+from catalog.errors import ConcurrentChange, Error, NumericValueOutOfRange, ValueNotStorable
 from catalog.executions import Execution, Outcome, begin_execution, dearness, end_execution, record_trigger
 from catalog.failpoints import failpoint
 from catalog.paces import begin_period, note_worked, paces_of, periods
@@ -27,11 +27,10 @@ from catalog.running import (
     save_offsets,
     set_position,
     tables_of,
-    unstorable_columns,
-    widen,
 )
 from catalog.signatures import Signatures
 from catalog.store import hold_epoch, name_batches
+from catalog.widening import expect_long_numbers, unstorable_columns, widen
 from coordinator.engine import Engine
 from coordinator.fired import Clock, Fired
 from coordinator.firing import Round
@@ -50,6 +49,8 @@ from sources.place import Place
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have."""
 
+_LONG_NUMBERS: Final = ("the numeric value ", "value overflows numeric format")
+_LONGER: Final = "it is planned anew, for sums of numbers of any length"
 _WIDER: Final = "a table is copied anew, with room for all of its values"
 
 
@@ -126,7 +127,25 @@ class StandingQuery:
             if error.sqlstate[:2] not in _OF_DATA:
                 raise
             # A row may be to blame that was taken back since: only what is there now counts.
+            return self._fire_anew(connection, position, wanted)
+
+    def _fire_anew(self, connection: Connection, position: int, wanted: Callable[[], bool]) -> Ready:
+        try:
             return self._fire(connection, position, True, True, wanted)
+        except NumericValueOutOfRange as error:
+            if error.message.startswith(_LONG_NUMBERS) and self._expects_long_numbers(connection):
+                raise ConcurrentChange(_LONGER) from error
+            raise
+
+    def _expects_long_numbers(self, connection: Connection) -> bool:
+        """Whether it has to be planned anew, for sums of numbers that no decimal holds."""
+        with connection.transaction():
+            hold_epoch(connection, self.place.epoch)
+            changed = [
+                expect_long_numbers(connection, relation, self.work.free_numerics(buffer))
+                for buffer, relation in self.work.tables.items()
+            ]
+            return any(changed)
 
     def _require_storable(self, connection: Connection, position: int) -> None:
         """No column that is read has a value in it that is not in the warehouse.

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from catalog.running import Offset
+from catalog.storage import FREE_NUMERIC
 from dialect.spark import DEFAULT, Environment
 from dialect.spark_constants import constant
 from dialect.spark_written import converted
@@ -60,6 +61,16 @@ class Work:
         assert isinstance(table, TableBuffer)
         field = next(each for each in table.fields if each.column == column)
         return f"{table.table.name}.{field.name}"
+
+    def free_numerics(self, buffer: int) -> tuple[int, ...]:
+        """The attnums of a table's columns that may have numbers of any length."""
+        table = next(each for each in self.plan.buffers if each.number == buffer)
+        assert isinstance(table, TableBuffer)
+        return tuple(
+            number
+            for field, number in zip(table.fields, table.attributes, strict=True)
+            if self.schemas[buffer][field.column] == FREE_NUMERIC
+        )
 
     def constants(self, buffer: int, values: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
         """Values of columns of a table as Spark SQL, by what they are called in files; given by numbers."""

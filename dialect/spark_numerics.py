@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
-from dialect.scalar import SHOWN, Call, Constant, Scalar
+from dialect.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constant, Scalar
 from dialect.spark_division import MOST_SCALE, divided
 from dialect.spark_long_division import long_quotient
+from dialect.spark_long_sum import beyond, long_sum
 from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, named, unsupported
 from dialect.spark_written import (
     is_whole,
@@ -233,7 +234,7 @@ def is_always_exact(call: Call, arguments: Sequence[Rendered]) -> bool:
     return max(integrals) + 1 + max(scales) <= MAX_DIGITS
 
 
-_OF_ANY_NUMBER: Final = frozenset((SCALE, TRIM_SCALE, SHOWN, 1915))
+_OF_ANY_NUMBER: Final = frozenset((SCALE, TRIM_SCALE, *OWN_FUNCTIONS, 1915))
 
 
 NUMERICS: Final[Mapping[int, Builder]] = {
@@ -253,5 +254,7 @@ NUMERICS: Final[Mapping[int, Builder]] = {
     1712: _scaled(_whole("floor")),
     SCALE: lambda _, arguments: _scale(arguments[0]),
     TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
+    BEYOND: lambda _, arguments: beyond(arguments[0]),
+    LONG_SUM: lambda _, arguments: long_sum(*arguments),
     SHOWN: lambda _, arguments: shown(arguments[0], arguments[1].sql),
 }

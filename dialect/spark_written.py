@@ -6,6 +6,7 @@ than the decimal. It passes and is compared; computing with it here is an error 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from catalog.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
@@ -97,6 +98,9 @@ def shown(value: Rendered, scale: str) -> Rendered:
     """A numeric with so many digits behind the point, at least as many as it needs."""
     if is_whole(value):
         return written(number_of(value).value, scale)
+    if len(value.sql) > 4 * _SHORT_SQL:
+        made = shown(replace(value, sql="each", number=None), scale)
+        return Rendered(named("each", value.sql, made.sql), value.storage)
     decimal, text = fields_of(value.sql)
     missing, own = f"({scale} - {scale_of_text(text)})", scale_of_text(text)
     point = f"CASE WHEN {own} = 0 THEN '.' ELSE '' END"

@@ -12,10 +12,13 @@ from decimal import (
     Context,
     Decimal,
 )
+from functools import reduce
 from typing import Final
 
 from catalog.errors import DivisionByZero
-from dialect.scalar import SHOWN
+from catalog.storage import FREE_SCALE
+from dialect.scalar import BEYOND, LONG_SUM, SHOWN
+from dialect.spark_long_sum import MOST_BEFORE
 from executors.reference_values import Definitions
 
 _LEAST_DIGITS: Final = 16
@@ -117,6 +120,12 @@ def shown(value: Decimal, digits: int) -> Decimal:
     return rescaled(value, digits) if value.is_finite() else value
 
 
+def beyond(value: Decimal) -> Decimal | None:
+    """The value if it is a number that is too long to be summed as a decimal."""
+    fits = abs(value) < 10**MOST_BEFORE and trimmed(value) == rescaled(value, FREE_SCALE)
+    return None if not value.is_finite() or fits else value
+
+
 def _plain(value: Decimal) -> Decimal:
     """The value without a sign on a zero."""
     return value if value else value.copy_abs()
@@ -145,4 +154,6 @@ NUMERICS: Final[Definitions] = {
     3281: ("scale", lambda value: scale(value) if value.is_finite() else None),
     5043: ("trim_scale", trimmed),
     SHOWN: ("round", shown),
+    BEYOND: ("beyond", beyond),
+    LONG_SUM: ("long_sum", lambda total, numbers: reduce(add, numbers, total)),
 }

@@ -11,7 +11,23 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from catalog.types import BOOLEAN, DEFAULT_COLLATION, FLOAT8, NUMERIC, TEXT, SqlType
-from dialect.scalar import And, Branch, Call, Case, Cast, CastMethod, Constant, Notation, Or, Scalar
+from dialect.scalar import (
+    BEYOND,
+    LONG_SUM,
+    And,
+    Branch,
+    Call,
+    Case,
+    Cast,
+    CastMethod,
+    Coalesce,
+    Constant,
+    IsNull,
+    Not,
+    Notation,
+    Or,
+    Scalar,
+)
 
 _TEXT: Final = SqlType(TEXT, collation=DEFAULT_COLLATION)
 _FLOAT: Final = SqlType(FLOAT8)
@@ -32,20 +48,28 @@ NEGATIVE: Final = "-Infinity"
 class Specials(NamedTuple):
     """Of an expression: its value where that is a number, else NULL, and what is known where it is none.
 
-    `upward` is a condition true of NaN and Infinity, `downward` one true of NaN and -Infinity.
+    `finite` is that for the digits it shows, and `number` for the sum.
+    `upward` is a condition true of NaN and Infinity, `downward` one true of NaN and -Infinity. `beyond` is
+    the number where it is too long to be summed with the others, which `number` then leaves out, else NULL.
     """
 
     number: Scalar
+    finite: Scalar
     upward: Scalar
     downward: Scalar
+    beyond: Scalar | None = None
 
 
 def specials_of(
-    scalar: Scalar, may_be_special: Callable[[Scalar], bool], named: Callable[[Scalar], Scalar]
+    scalar: Scalar,
+    may_be_special: Callable[[Scalar], bool],
+    named: Callable[[Scalar], Scalar],
+    long: bool = False,
 ) -> Specials | None:
     """None where every value is a number.
 
-    `may_be_special` says so of what is no arithmetic, and `named` gives a column for that.
+    `may_be_special` says so of what is no arithmetic, and `named` gives a column for that. `long`: some
+    numbers may be too long to be summed as decimals.
     """
     operands = {each: named(each) for each in _leaves(scalar) if may_be_special(each)}
     if not operands:
@@ -54,10 +78,17 @@ def specials_of(
     special = _or(*(_is(each, NOT_A_NUMBER, INFINITE, NEGATIVE) for each in leaves))
     number = Case((Branch(special, Constant(None, scalar.type)),), scalar, scalar.type)
     if leaves == [scalar]:
-        return Specials(number, _is(scalar, NOT_A_NUMBER, INFINITE), _is(scalar, NOT_A_NUMBER, NEGATIVE))
+        upward, downward = _is(scalar, NOT_A_NUMBER, INFINITE), _is(scalar, NOT_A_NUMBER, NEGATIVE)
+        if not long:
+            return Specials(number, number, upward, downward)
+        beyond = Call(BEYOND, "beyond", Notation.FUNCTION, (scalar,), 0, scalar.type)
+        left_out = Or((special, Not(IsNull(beyond))))
+        short = Case((Branch(left_out, Constant(None, scalar.type)),), scalar, scalar.type)
+        return Specials(short, number, upward, downward, beyond)
     # Double precision has the same rules for what is not finite, and is right about whether anything is zero.
     value = _as_float(scalar)
     return Specials(
+        number,
         number,
         And((special, _float_is(value, NOT_A_NUMBER, INFINITE))),
         And((special, _float_is(value, NOT_A_NUMBER, NEGATIVE))),
@@ -72,6 +103,13 @@ def with_specials(total: Scalar, upward: Scalar, downward: Scalar) -> Scalar:
         Branch(downward, Constant(NEGATIVE, _NUMERIC)),
     )
     return Case(branches, total, _NUMERIC)
+
+
+def with_beyond(total: Scalar, numbers: Scalar) -> Scalar:
+    """The sum with an array of what it leaves out, which is NULL if that is nothing."""
+    known = Coalesce((total, Constant("0", _NUMERIC)), _NUMERIC)
+    whole = Call(LONG_SUM, "long_sum", Notation.FUNCTION, (known, numbers), 0, _NUMERIC)
+    return Case((Branch(IsNull(numbers), total),), whole, _NUMERIC)
 
 
 def _leaves(scalar: Scalar) -> list[Scalar]:

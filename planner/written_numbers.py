@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
 from catalog.errors import FeatureNotSupported
-from catalog.storage import MAX_DIGITS, Decimal, Plain, Storage, Written
-from catalog.types import INT4, NUMERIC, SqlType
+from catalog.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
+from catalog.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
 from dialect.scalar import (
     SHOWN,
+    And,
     Branch,
     Call,
     Case,
@@ -23,6 +24,8 @@ from dialect.scalar import (
     CastMethod,
     Coalesce,
     Constant,
+    IsNull,
+    Not,
     Notation,
     Reference,
     Scalar,
@@ -55,8 +58,8 @@ from planner.logical import (
     Values,
     fields,
 )
-from planner.special_numbers import specials_of, with_specials
-from planner.tree import with_children
+from planner.special_numbers import specials_of, with_beyond, with_specials
+from planner.tree import nodes, with_children
 from planner.two_steps import in_two_steps
 
 Columns: TypeAlias = Mapping[int, Rendered]
@@ -69,13 +72,17 @@ _SUM_OF_INT8: Final = 2107
 _COUNT: Final = 2147
 _MAX_OF_INT4: Final = 2116
 _EXTREMES: Final = ("min", "max")
+_ARRAY_AGG: Final = 2335
 _NUMERIC: Final = SqlType(NUMERIC)
+_NUMERICS: Final = SqlType(NUMERIC_ARRAY)
 _INT4: Final = SqlType(INT4)
 
 
 def keep_digits(plan: Plan, environment: Environment) -> Plan:
     """The same plan, in which groups and sums of numerics show the digits that they should."""
-    return _Walk(environment, numbers_after(plan)).visit(plan)[0]
+    columns = (each.field.type for node in nodes(plan) if isinstance(node, Scan) for each in node.columns)
+    long = any(each.wide and environment.storage(each) == FREE_NUMERIC for each in columns)
+    return _Walk(environment, numbers_after(plan), long).visit(plan)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +95,11 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
+    """`long`: there are numbers that are too long to be summed as decimals."""
+
     environment: Environment
     numbers: Numbers
+    long: bool
 
     def visit(self, plan: Plan) -> tuple[Plan, Columns]:
         """The plan, and how its columns are stored."""
@@ -204,11 +214,15 @@ class _Walk:
         """A sum of numbers whose digits only the rows tell, and of which some may be none."""
         call, name = column.call, column.field.name
         specials = specials_of(
-            summed, lambda each: self._may_be_special(each, found), lambda each: self._below(each, made)
+            summed,
+            lambda each: self._may_be_special(each, found),
+            lambda each: self._below(each, made),
+            self.long,
         )
         number = summed if specials is None else specials.number
         total = Aggregated(self.numbers.field(name, _NUMERIC), replace(call, arguments=(number,)))
-        most = self._most_digits(number, call.condition)
+        digits = number if specials is None else specials.finite
+        most = self._most_digits(digits, call.condition)
         value = _shown(refer(total.field), _or_none(refer(most.field)))
         if specials is None:
             made.shown[column.field.column] = value
@@ -217,7 +231,22 @@ class _Walk:
         downward = self._count(_one_if(specials.downward), call.condition, "downward")
         of_both = is_positive(upward.field), is_positive(downward.field)
         made.shown[column.field.column] = with_specials(value, *of_both)
-        return [total, most, upward, downward]
+        if specials.beyond is None:
+            return [total, most, upward, downward]
+        numbers = self._numbers(specials.beyond, call)
+        value = _shown(with_beyond(refer(total.field), refer(numbers.field)), _or_none(refer(most.field)))
+        made.shown[column.field.column] = with_specials(value, *of_both)
+        return [total, most, upward, downward, numbers]
+
+    def _numbers(self, value: Scalar, call: AggregateCall) -> Aggregated:
+        """The values in an array, which is NULL without any."""
+        known = Not(IsNull(value))
+        condition = known if call.condition is None else And((call.condition, known))
+        order = (Order(value, descending=False, nulls_first=False),)
+        listed = AggregateCall(
+            _ARRAY_AGG, "array_agg", (value,), call.distinct, order, condition, 0, _NUMERICS
+        )
+        return Aggregated(self.numbers.field("numbers", _NUMERICS), listed)
 
     def _below(self, scalar: Scalar, made: _Made) -> Scalar:
         """What is looked at more than once is computed once, as a column."""

@@ -43,6 +43,8 @@ OF_ALL: Final = {
     "extremes": "SELECT g, trim_scale(max(a)) AS greatest, trim_scale(min(b)) AS least FROM n GROUP BY g",
     "counted": "SELECT g, count(DISTINCT a) AS n, count(b) AS m FROM n GROUP BY g",
     "counted_lists": "SELECT count(DISTINCT l) AS n, count(l) AS m FROM n",
+    "grouped_by_lists": "SELECT count(*) AS n, sum(id) AS s FROM n GROUP BY l",
+    "distinct_lists": "SELECT count(*) AS n FROM (SELECT DISTINCT l FROM n UNION SELECT l FROM n) d",
     "counted_by": "SELECT trim_scale(a) AS t, count(*) FROM n GROUP BY trim_scale(a)",
     "written_values": "SELECT * FROM (VALUES (1.5), (2.25), (0), (1e40), ('NaN'::numeric)) AS v (x)",
     "first": "SELECT id, a FROM n WHERE a = 'NaN' OR a > 1e20 ORDER BY a DESC, id LIMIT 5",
@@ -63,6 +65,10 @@ OF_MANY: Final = {
     "kept_groups": "SELECT g, sum(a) AS s FROM n GROUP BY g HAVING sum(a) > 1.0",
     "computed_below": "SELECT x.p, y.id FROM (SELECT g, trim_scale(max(a * b)) AS p FROM n GROUP BY g) x "
     "JOIN n y USING (g)",
+    "divided_below": "SELECT g, sum(a / 3) AS s, avg(c / nullif(a, 0)) AS v FROM n GROUP BY g",
+    "quotients": "SELECT id FROM n WHERE a / 3 > 0.25 OR c / nullif(a, 0) < -1",
+    "averages_of_any": "SELECT id, v FROM n JOIN (SELECT g, avg(a) AS v FROM n GROUP BY g) x USING (g) "
+    "WHERE a < v",
     "divided": "SELECT id, 3 / nullif(a, 0) AS q, sqrt(abs(a)) AS r, ln(abs(a) + 1) AS l FROM n",
 }
 
@@ -193,17 +199,46 @@ def test_what_is_no_number(user: psycopg.Connection) -> None:
     assert one(user, "SELECT unstorable FROM gavial.sources WHERE relation = 'p'::regclass") is None
 
 
-def test_a_number_that_no_sum_can_be_made_of_is_named(user: psycopg.Connection) -> None:
-    user.execute("INSERT INTO n (id, g, a) VALUES (1, 1, 2.5)")
-    make(user, {"s": "SELECT g, sum(a) AS s FROM n GROUP BY g", "p": "SELECT id, a FROM n"})
-    user.execute("UPDATE n SET a = 1e30")
-    failed = refused_refresh(user, "s")
+# Sums of numbers that no decimal holds.
+OF_LONG_NUMBERS: Final = {
+    "long_sums": "SELECT g, sum(a) AS a, sum(w) AS w, avg(a) AS v, count(b) AS n FROM n GROUP BY g",
+    "long_sum_of_all": "SELECT sum(a) AS s, sum(b) FILTER (WHERE id % 2 = 0) AS f, sum(DISTINCT a) AS d "
+    "FROM n",
+    "long_cases": "SELECT sum(CASE WHEN id % 3 = 0 THEN a ELSE 0 END) AS s, sum(coalesce(b, 0)) AS t FROM n",
+    "long_sum_of_sums": "SELECT sum(s) AS s FROM (SELECT g, sum(a) AS s FROM n GROUP BY g) AS x",
+    "long_groups": "SELECT g, s FROM (SELECT g, sum(b) AS s FROM n GROUP BY g) AS x WHERE s > 1.5 OR s < 0",
+}
+
+
+def test_sums_of_long_numbers(user: psycopg.Connection) -> None:
+    sys.stdout.write(f"seed {FIRST}\n")
+    numbers = RandomNumbers(FIRST)
+    numbers.fill(user, 40)
+    make(user, OF_LONG_NUMBERS)
+    for _ in range(BATCHES):
+        check(user, *OF_LONG_NUMBERS)
+        numbers.change(user, 25)
+
+
+def test_a_sum_meets_a_long_number(user: psycopg.Connection) -> None:
+    user.execute("INSERT INTO n (id, g, a) VALUES (1, 1, 2.5), (2, 1, -1.25)")
+    queries = {
+        "s": "SELECT g, sum(a) AS s FROM n GROUP BY g",
+        "p": "SELECT id, a FROM n",
+        "m": "SELECT g, sum(a * a) AS s FROM n GROUP BY g",
+    }
+    make(user, queries)
+    user.execute("UPDATE n SET a = 1e30 WHERE id = 1")
+    failed = refused_refresh(user, "m")
     assert failed.sqlstate == "22003"
     assert failed.message is not None
     assert "1000000000000000000000000000000" in failed.message
-    check(user, "p")
-    user.execute("UPDATE n SET a = 1.50")
     check(user, "s", "p")
+    for change in ("UPDATE n SET a = -a", "INSERT INTO n (id, g, a) VALUES (3, 1, 1e-30), (4, 1, '-1e30')"):
+        user.execute(change.encode())
+        check(user, "s", "p")
+    user.execute("UPDATE n SET a = 1.50")
+    check(user, *queries)
 
 
 def test_what_an_older_version_stored_is_copied_anew(user: psycopg.Connection) -> None:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from catalog.storage import Plain
 from catalog.types import BOOL, INTERVAL
 from dialect.postgres_scalar import write
-from dialect.scalar import SHOWN, Call, Reference
+from dialect.scalar import OWN_FUNCTIONS, Call, Reference
 from dialect.spark_casts import CASTS
 from dialect.spark_equality import comparable
 from dialect.spark_functions import FUNCTIONS
@@ -174,7 +174,7 @@ class Oracle:
         self.asked = [Asked(case, tuple(self.told(case, case.written))) for case in self._cases()]
 
     def _cases(self) -> list[Case]:
-        oids = sorted({*FUNCTIONS, *CASTS} - {SHOWN})
+        oids = sorted({*FUNCTIONS, *CASTS} - OWN_FUNCTIONS)
         signatures = self._connection.execute(SIGNATURES, (oids,)).fetchall()
         assert [each[0] for each in signatures] == oids
         return [*function_cases(signatures), *cast_cases()]

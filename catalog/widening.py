@@ -1,0 +1,41 @@
+"""Values for which there is no room, and columns that get more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from psycopg import Connection
+
+
+def unstorable_columns(
+    connection: Connection, buffers: Collection[str], position: int
+) -> dict[tuple[str, str], str]:
+    """The columns of these buffers that hold values at a position which cannot be stored, and why one cannot.
+
+    What a batch that reaches over the position has before it is not known, and counts.
+    """
+    found = connection.execute(
+        "SELECT b.buffer, u.key, max(u.value ->> 1) FROM gavial.batches b, jsonb_each(b.unstorable) u "
+        "WHERE b.buffer = ANY (%s) AND b.unstorable <> '{}' AND b.from_offset < %s GROUP BY 1, 2 "
+        "HAVING sum((u.value ->> 0)::int8) <> 0 OR bool_or(b.to_offset > %s)",
+        (list(buffers), position, position),
+    )
+    return {(buffer, column): why for buffer, column, why in found}
+
+
+def widen(connection: Connection, relation: int, number: int) -> bool:
+    """Have a captured table copied anew with more room for a column; False where that cannot help."""
+    row = connection.execute("SELECT gavial.widen(%s::oid, %s)", (relation, number)).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def expect_long_numbers(connection: Connection, relation: int, columns: Collection[int]) -> bool:
+    """Have queries over a table reckon with numbers of any length in these columns; False if they do so."""
+    changed = connection.execute(
+        "UPDATE gavial.sources SET wide = ARRAY("
+        "SELECT unnest(wide) UNION SELECT unnest(%(columns)s::smallint[]) ORDER BY 1) "
+        "WHERE relation = %(relation)s::oid AND NOT %(columns)s::smallint[] <@ wide",
+        {"relation": relation, "columns": list(columns)},
+    )
+    return changed.rowcount > 0
