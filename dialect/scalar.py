@@ -58,7 +58,7 @@ BEYOND = -2
 """Of beyond(numeric): the number if it is too long to be summed as a decimal, else NULL."""
 
 LONG_SUM = -3
-"""Of long_sum(numeric, numeric[]): a sum and further numbers, however long."""
+"""Of long_sum(numeric, numeric[]): a sum and further numbers, however long, without zeros at its end."""
 
 OWN_FUNCTIONS = frozenset((SHOWN, BEYOND, LONG_SUM))
 """What plans call and PostgreSQL does not have."""

@@ -26,7 +26,7 @@ def beyond(value: Rendered) -> Rendered:
 
 
 def long_sum(total: Rendered, numbers: Rendered) -> Rendered:
-    """A sum and further numbers, none of them NULL, NaN or infinite."""
+    """A sum and further numbers, none of them NULL, NaN or infinite; without zeros at its end."""
     assert isinstance(numbers.storage, ListOf)
     storage = numbers.storage.element
     assert isinstance(storage, Written) and isinstance(storage.value, Decimal)
@@ -78,5 +78,7 @@ def _signed() -> str:
     sign = "CASE WHEN counted.carried < 0 THEN '-' ELSE '' END"
     behind = "CASE WHEN scale > 0 THEN concat('.', right(padded, scale)) ELSE '' END"
     shown = f"concat({sign}, left(padded, char_length(padded) - scale), {behind})"
+    without_zeros = "trim(TRAILING '.' FROM trim(TRAILING '0' FROM shown))"
+    shown = named("shown", shown, f"CASE WHEN scale > 0 THEN {without_zeros} ELSE shown END")
     short = f"trim(LEADING '0' FROM {whole})"
     return named("found", positive, named("short", short, named("padded", padded, shown)))

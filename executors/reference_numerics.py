@@ -155,5 +155,5 @@ NUMERICS: Final[Definitions] = {
     5043: ("trim_scale", trimmed),
     SHOWN: ("round", shown),
     BEYOND: ("beyond", beyond),
-    LONG_SUM: ("long_sum", lambda total, numbers: reduce(add, numbers, total)),
+    LONG_SUM: ("long_sum", lambda total, numbers: trimmed(reduce(add, numbers, total))),
 }

@@ -105,11 +105,10 @@ def with_specials(total: Scalar, upward: Scalar, downward: Scalar) -> Scalar:
     return Case(branches, total, _NUMERIC)
 
 
-def with_beyond(total: Scalar, numbers: Scalar) -> Scalar:
-    """The sum with an array of what it leaves out, which is NULL if that is nothing."""
+def long_sum(total: Scalar, numbers: Scalar) -> Scalar:
+    """The sum with an array of what it leaves out, without zeros at its end."""
     known = Coalesce((total, Constant("0", _NUMERIC)), _NUMERIC)
-    whole = Call(LONG_SUM, "long_sum", Notation.FUNCTION, (known, numbers), 0, _NUMERIC)
-    return Case((Branch(IsNull(numbers), total),), whole, _NUMERIC)
+    return Call(LONG_SUM, "long_sum", Notation.FUNCTION, (known, numbers), 0, _NUMERIC)
 
 
 def _leaves(scalar: Scalar) -> list[Scalar]:

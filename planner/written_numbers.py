@@ -58,7 +58,7 @@ from planner.logical import (
     Values,
     fields,
 )
-from planner.special_numbers import specials_of, with_beyond, with_specials
+from planner.special_numbers import long_sum, specials_of, with_specials
 from planner.tree import nodes, with_children
 from planner.two_steps import in_two_steps
 
@@ -234,8 +234,10 @@ class _Walk:
         if specials.beyond is None:
             return [total, most, upward, downward]
         numbers = self._numbers(specials.beyond, call)
-        value = _shown(with_beyond(refer(total.field), refer(numbers.field)), _or_none(refer(most.field)))
-        made.shown[column.field.column] = with_specials(value, *of_both)
+        array = refer(numbers.field)
+        whole = _shown(long_sum(refer(total.field), array), _or_none(refer(most.field)))
+        either = Case((Branch(IsNull(array), value),), whole, _NUMERIC)
+        made.shown[column.field.column] = with_specials(either, *of_both)
         return [total, most, upward, downward, numbers]
 
     def _numbers(self, value: Scalar, call: AggregateCall) -> Aggregated:
