@@ -8,6 +8,7 @@ from functools import reduce
 from catalog.storage import Decimal, Storage, Written
 from dialect.spark_equality import comparable
 from dialect.spark_rendered import Number, Rendered, common_storage, comparison_storage
+from dialect.spark_shadows import is_computed, shadow_of
 from dialect.spark_written import converted, is_whole, is_written_number, number_of, order_key
 
 
@@ -46,7 +47,12 @@ def _with_number(whole: Rendered, conditions: Sequence[str], values: Sequence[Re
     amounts = [converted(each.value, common).sql for each in numbers]
     value = Rendered(_case(conditions, amounts), common)
     scale = _case(conditions, [each.scale for each in numbers])
-    return Rendered(whole.sql, whole.storage, Number(value, scale, all(each.whole for each in numbers)))
+    shadow = None
+    if any(map(is_computed, values)) and all(is_computed(each) or is_whole(each) for each in values):
+        shadow = _case(conditions, [shadow_of(each) for each in values])
+    return Rendered(
+        whole.sql, whole.storage, Number(value, scale, all(each.whole for each in numbers), shadow)
+    )
 
 
 def first_of_equals(function: str, values: Sequence[Rendered], step: int) -> Rendered:

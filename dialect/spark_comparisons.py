@@ -10,7 +10,8 @@ from dialect.scalar import Call
 from dialect.spark_equality import comparable
 from dialect.spark_moments import LAST_TIMESTAMP, timestamp_of_date
 from dialect.spark_rendered import Builder, Rendered, comparison_storage
-from dialect.spark_written import converted, is_whole, is_written_number, order_key, value_of
+from dialect.spark_shadows import is_computed, is_near, shadow_of
+from dialect.spark_written import converted, is_whole, is_written_number, number_of, order_key, value_of
 
 # bool, char, int2, int4, int24, int42, int8, int84, int48, int28, int82, float4, float8, float48, float84,
 # numeric, date, time, timestamp, timestamptz, date against timestamp, timestamp against date, interval, uuid,
@@ -61,6 +62,10 @@ COLLATED: Final = frozenset(oid for oids in _TEXT_ORDERED.values() for oid in oi
 def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     """The comparison, in a type that holds both sides."""
     if is_written_number(left) or is_written_number(right):
+        if any(map(is_computed, (left, right))) and all(
+            is_computed(each) or is_whole(each) for each in (left, right)
+        ):
+            return _compared_by_shadows(symbol, left, right)
         if not (is_whole(left) and is_whole(right)):
             common = comparison_storage(left.storage, right.storage)
             assert isinstance(common, Written) and isinstance(common.value, Decimal)
@@ -71,6 +76,16 @@ def compared(symbol: str, left: Rendered, right: Rendered) -> str:
         left, right = _as_timestamp(left), _as_timestamp(right)
     common = comparison_storage(left.storage, right.storage)
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
+
+
+def _compared_by_shadows(symbol: str, left: Rendered, right: Rendered) -> str:
+    """NaN is equal to itself and above all, in double precision too."""
+    values = [number_of(each).value for each in (left, right)]
+    common = comparison_storage(values[0].storage, values[1].storage)
+    one, other = (converted(each, common).sql for each in values)
+    shadows = shadow_of(left), shadow_of(right)
+    numbers = " AND ".join(map(is_near, shadows))
+    return f"(CASE WHEN {numbers} THEN {one} {symbol} {other} ELSE {shadows[0]} {symbol} {shadows[1]} END)"
 
 
 def _as_timestamp(value: Rendered) -> Rendered:

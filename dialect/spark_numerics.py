@@ -12,7 +12,9 @@ from dialect.spark_division import MOST_SCALE, divided
 from dialect.spark_long_division import long_quotient
 from dialect.spark_long_sum import beyond, long_sum
 from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, named, unsupported
+from dialect.spark_shadows import SHADOWS, is_computed, is_near, shadow_of, with_specials
 from dialect.spark_written import (
+    SPECIAL,
     is_whole,
     is_written_number,
     number_of,
@@ -194,7 +196,10 @@ def _scaled(builder: Builder, scale: Callable[[Sequence[str]], str] | None = Non
         result = builder(call, [value_of(each) for each in arguments])
         if scale is None or not any(map(is_written_number, arguments)):
             return result
-        return written(result, scale([number_of(each).scale for each in arguments]))
+        finite = written(result, scale([number_of(each).scale for each in arguments]))
+        if call.function not in SHADOWS or all(map(is_whole, arguments)):
+            return finite
+        return with_specials(finite, SHADOWS[call.function](*map(shadow_of, arguments)))
 
     return build
 
@@ -203,8 +208,12 @@ def _scale(value: Rendered) -> Rendered:
     if is_whole(value):
         number = number_of(value)
         return Rendered(f"CASE WHEN {number.value.sql} IS NOT NULL THEN {number.scale} END", Plain.INT32)
+    if is_computed(value):
+        return Rendered(
+            f"CASE WHEN {is_near(shadow_of(value))} THEN {number_of(value).scale} END", Plain.INT32
+        )
     text = text_of(value)
-    finite = f"{text} NOT IN ('NaN', 'Infinity', '-Infinity')"
+    finite = f"{text} NOT IN {SPECIAL}"
     return Rendered(f"CASE WHEN {finite} THEN {scale_of_text(text)} END", Plain.INT32)
 
 

@@ -50,11 +50,13 @@ class Number:
     """A numeric as a decimal, and the digits that it shows behind the point as Spark SQL of an INT.
 
     `whole`: it is the value in every row; else computing it is an error where the value has no decimal.
+    Where it is computed and may be NaN or infinite, `shadow` is so too: the same in double precision.
     """
 
     value: Rendered
     scale: str
     whole: bool
+    shadow: str | None = None
 
 
 Builder: TypeAlias = Callable[[Call, Sequence[Rendered]], Rendered]

@@ -17,6 +17,9 @@ _NO_DECIMAL: Final = (
     "22003: the numeric value ",
     " is out of range for computing in a condition or an aggregate",
 )
+SPECIAL: Final = "('NaN', 'Infinity', '-Infinity')"
+"""The texts of what is no number."""
+
 _MOST_SHOWN: Final = 100
 _SHORT_SQL: Final = 60
 """What is longer, and written many times, is computed once."""
@@ -105,7 +108,7 @@ def shown(value: Rendered, scale: str) -> Rendered:
     missing, own = f"({scale} - {scale_of_text(text)})", scale_of_text(text)
     point = f"CASE WHEN {own} = 0 THEN '.' ELSE '' END"
     longer = f"concat({text}, {point}, repeat('0', {missing}))"
-    finite = f"{text} NOT IN ('NaN', 'Infinity', '-Infinity')"
+    finite = f"{text} NOT IN {SPECIAL}"
     rescaled = f"CASE WHEN {missing} > 0 AND {finite} THEN {longer} ELSE {text} END"
     return Rendered(_unless_null(value.sql, decimal, rescaled), value.storage)
 
