@@ -65,5 +65,6 @@ def _of_struct(sql: str) -> str:
     long = f"CASE WHEN {text} LIKE '-%' THEN -{_LONG} ELSE {_LONG} END"
     return (
         f"CASE WHEN {value} IS NOT NULL THEN {cast(value, Plain.FLOAT64).sql} "
-        f"WHEN {text} IN {SPECIAL} THEN {cast(text, Plain.FLOAT64).sql} WHEN {text} IS NOT NULL THEN {long} END"
+        f"WHEN {text} IN {SPECIAL} THEN {cast(text, Plain.FLOAT64).sql} "
+        f"WHEN {text} IS NOT NULL THEN {long} END"
     )
