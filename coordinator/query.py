@@ -152,25 +152,32 @@ class StandingQuery:
 
         Where there can be room for it, the table is copied anew.
         """
-        names = {self.work.name(each): each for each in self.work.tables}
-        found = [
-            (names[name], number, stored, why)
-            for (name, column), why in unstorable_columns(connection, names.keys(), position).items()
-            for number, stored in self.work.columns(names[name]).items()
-            if stored == column
-        ]
+        found = self._without_room(connection, position)
         if not found:
             return
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)
-            widened = [
-                widen(connection, self.work.tables[buffer], int(stored.removeprefix("a")))
-                for buffer, _number, stored, _why in found
-            ]
-        for (buffer, number, _stored, why), is_widened in zip(found, widened, strict=True):
-            if not is_widened:
-                raise ValueNotStorable(self.work.label(buffer, number), why)
+            helped = {
+                (buffer, column)
+                for buffer, column in found
+                if widen(connection, self.work.tables[buffer], self.work.attribute(buffer, column))
+            }
+        # Meanwhile such a copy may have ended that another query asked for.
+        left = self._without_room(connection, position)
+        for (buffer, column), why in left.items():
+            if (buffer, column) not in helped:
+                raise ValueNotStorable(self.work.label(buffer, column), why)
         raise ConcurrentChange(_WIDER)
+
+    def _without_room(self, connection: Connection, position: int) -> dict[tuple[int, int], str]:
+        """The columns that it reads, by buffers and their numbers in the plan, with such a value; and why."""
+        names = {self.work.name(each): each for each in self.work.tables}
+        return {
+            (names[name], number): why
+            for (name, column), why in unstorable_columns(connection, names.keys(), position).items()
+            for number, stored in self.work.columns(names[name]).items()
+            if stored == column
+        }
 
     def _fire(
         self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]

@@ -62,6 +62,16 @@ class Work:
         field = next(each for each in table.fields if each.column == column)
         return f"{table.table.name}.{field.name}"
 
+    def attribute(self, buffer: int, column: int) -> int:
+        """The attnum of a column of a table."""
+        table = next(each for each in self.plan.buffers if each.number == buffer)
+        assert isinstance(table, TableBuffer)
+        return next(
+            number
+            for field, number in zip(table.fields, table.attributes, strict=True)
+            if field.column == column
+        )
+
     def free_numerics(self, buffer: int) -> tuple[int, ...]:
         """The attnums of a table's columns that may have numbers of any length."""
         table = next(each for each in self.plan.buffers if each.number == buffer)

@@ -71,28 +71,38 @@ def _leading(number: str) -> str:
 
 
 def _digits(numbers: str, digits: str) -> str:
-    """So many digits behind the point of the quotient, as an integer, and what is left over."""
+    """The quotient's whole part, so many digits behind its point as an integer, and what is left over."""
     divisor = f"{numbers}.divisor"
-
-    def divided(number: str, before: str) -> str:
-        rest = f"{number} % {divisor}"
-        quotient = f"{before} + CAST(({number} - {rest}) / {divisor} AS {_INTEGER})"
-        return f"named_struct('quotient', CAST({quotient} AS {_INTEGER}), 'rest', CAST({rest} AS {_INTEGER}))"
-
-    first = divided(f"{numbers}.dividend", "0BD")
-    further = divided("(state.rest * 10BD)", "state.quotient * 10BD")
+    whole = _divided(f"{numbers}.dividend", divisor)
+    left_over = f"CAST({numbers}.dividend % {divisor} AS {_INTEGER})"
+    start = f"named_struct('digits', CAST(0 AS {_INTEGER}), 'rest', {left_over})"
+    number = "(state.rest * 10BD)"
+    further = (
+        f"named_struct('digits', CAST(state.digits * 10BD + {_divided(number, divisor)} AS {_INTEGER}), "
+        f"'rest', CAST({number} % {divisor} AS {_INTEGER}))"
+    )
     # A sequence from 1 to 0 would have two members.
-    return f"aggregate(slice(sequence(0, {digits}), 2, {digits}), {first}, (state, place) -> {further})"
+    places = f"slice(sequence(0, {digits}), 2, {digits})"
+    behind = f"aggregate({places}, {start}, (state, place) -> {further})"
+    return f"named_struct('whole', {whole}, 'behind', {behind})"
+
+
+def _divided(number: str, divisor: str) -> str:
+    return f"CAST(({number} - {number} % {divisor}) / {divisor} AS {_INTEGER})"
 
 
 def _rounded(opposite: str) -> str:
     """Halves away from zero; a quotient of zero has no sign."""
-    up = "CASE WHEN found.rest >= numbers.divisor - found.rest THEN 1BD ELSE 0BD END"
-    whole = f"lpad(CAST(found.quotient + {up} AS STRING), digits + 1, '0')"
-    sign = f"CASE WHEN {opposite} AND translate(whole, '0', '') <> '' THEN '-' ELSE '' END"
-    behind = "CASE WHEN digits > 0 THEN concat('.', right(whole, digits)) ELSE '' END"
-    text = f"concat({sign}, left(whole, char_length(whole) - digits), {behind})"
-    return named("whole", whole, named("shown", text, _quotient("shown", "digits")))
+    rest = "found.behind.rest"
+    up = f"CASE WHEN {rest} >= numbers.divisor - {rest} THEN 1BD ELSE 0BD END"
+    behind = f"CAST(found.behind.digits + {up} AS STRING)"
+    carried = "char_length(behind) > digits AND behind <> '0'"
+    before = f"CASE WHEN {carried} THEN found.whole + 1BD ELSE found.whole END"
+    sign = f"CASE WHEN {opposite} AND translate(concat(before, behind), '0', '') <> '' THEN '-' ELSE '' END"
+    fraction = "CASE WHEN digits > 0 THEN concat('.', lpad(right(behind, digits), digits, '0')) ELSE '' END"
+    text = f"concat({sign}, before, {fraction})"
+    shown = named("shown", text, _quotient("shown", "digits"))
+    return named("behind", behind, named("before", f"CAST({before} AS STRING)", shown))
 
 
 def _quotient(text: str, digits: str) -> str:
