@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from psycopg import Connection, IsolationLevel, errors, pq, sql
+from psycopg import Connection, IsolationLevel, pq, sql
 
 from sources.login import connect, session_address
+from sources.senders import refusal_of_slot, refusal_to_connect
 
 APPLICATION: Final = "gavial position"
 
@@ -58,7 +59,7 @@ def _temporary_slot(
     connection = pq.PGconn.connect(session_address(address, name, replication="database").encode())
     try:
         if connection.status != pq.ConnStatus.OK:
-            raise errors.OperationalError(connection.get_error_message())
+            raise refusal_to_connect(connection.get_error_message())
         slot = f"gavial_{uuid.uuid4().hex}"
         connection.send_query(
             f"CREATE_REPLICATION_SLOT {slot} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT".encode()
@@ -73,7 +74,7 @@ def _temporary_slot(
         made = connection.get_result()
         assert made is not None
         if made.status != pq.ExecStatus.TUPLES_OK:
-            raise errors.error_from_result(made)
+            raise refusal_of_slot(made)
         _slot, lsn, snapshot, _plugin = (made.get_value(0, column) or b"" for column in range(made.nfields))
         yield Position(parse_lsn(lsn.decode()), snapshot.decode())
     finally:

@@ -13,6 +13,7 @@ from psycopg import errors, pq
 
 from sources.login import session_address
 from sources.position import format_lsn, parse_lsn
+from sources.senders import refusal_to_connect
 
 DATA, KEEPALIVE = b"wk"
 
@@ -33,7 +34,7 @@ def replication_connection(address: str) -> Iterator[pq.abc.PGconn]:
     )
     try:
         if connection.status != pq.ConnStatus.OK:
-            raise errors.OperationalError(connection.get_error_message().strip())
+            raise refusal_to_connect(connection.get_error_message().strip())
         yield connection
     finally:
         connection.finish()

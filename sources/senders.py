@@ -1,0 +1,53 @@
+"""Processes and slots by which a server sends changes: how many are left, and what it says when none is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+import psycopg
+from psycopg import Connection, pq
+
+from catalog.errors import TooManyConnections
+
+_LEFT: Final = """
+    SELECT current_setting('max_wal_senders')::int - (
+            SELECT count(*) FROM pg_stat_replication r
+            WHERE NOT coalesce(r.application_name = ANY (%(names)s), false)),
+        current_setting('max_replication_slots')::int - (
+            SELECT count(*) FROM pg_replication_slots s
+            LEFT JOIN pg_stat_replication r ON r.pid = s.active_pid
+            WHERE NOT coalesce(r.application_name = ANY (%(names)s), false))
+"""
+_SLOTS: Final = "53400"
+_SEVERITY_ENDS: Final = ":  "
+
+
+def left(connection: Connection, names: Collection[str] = ()) -> tuple[int, int]:
+    """How many processes and slots the server has left where it has none for the sessions of these names."""
+    row = connection.execute(_LEFT, {"names": list(names)}).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def refusal_to_connect(words: str) -> psycopg.Error | TooManyConnections:
+    """Why there is no session: of that libpq tells words alone, in the language of the server."""
+    if "max_wal_senders" in words:
+        return _too_few("max_wal_senders", words.rpartition(_SEVERITY_ENDS)[2])
+    return psycopg.OperationalError(words)
+
+
+def refusal_of_slot(result: pq.abc.PGresult) -> psycopg.Error | TooManyConnections:
+    """Why there is no slot."""
+    error = psycopg.errors.error_from_result(result)
+    if error.sqlstate == _SLOTS:
+        return _too_few("max_replication_slots", error.diag.message_primary or str(error))
+    return error
+
+
+def _too_few(setting: str, words: str) -> TooManyConnections:
+    return TooManyConnections(
+        f"{setting} of the server allows no more at once",
+        detail=f"It says: {' '.join(words.split())}.",
+        hint=f"Try again, or raise {setting} and restart the server.",
+    )
