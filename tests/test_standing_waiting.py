@@ -15,6 +15,7 @@ from tests.answering import status_of, wait_until_answered
 from tests.capturing import one
 from tests.servers import Gavial, Server, gavial, postgres, wait_until
 from tests.standing import fresh_database, refused, session
+from tests.waiting import counted_rows
 
 pytestmark = pytest.mark.service
 
@@ -27,11 +28,7 @@ def proxy(postgres18: Server) -> Iterator[Gavial]:
 
 @pytest.fixture(scope="module")
 def dsn(proxy: Gavial) -> Iterator[str]:
-    with fresh_database(proxy) as made:
-        with session(made) as connection:
-            connection.execute("CREATE TABLE t (a int PRIMARY KEY, b int)")
-            connection.execute("INSERT INTO t SELECT n, n % 5 FROM generate_series(1, 1000) n")
-            connection.execute("CREATE STANDING QUERY total AS SELECT count(*) AS n FROM t")
+    with counted_rows(proxy) as made:
         yield made
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +15,7 @@ import psycopg
 from tests.capturing import one
 from tests.processes import descendants
 from tests.servers import Gavial, wait_until
-from tests.standing import Refused, session
+from tests.standing import Refused, fresh_database, session
 
 WAIT_SECONDS = 300
 """Against hanging: a statement gives up by itself, but the machine may be busy with other things."""
@@ -42,6 +44,10 @@ class Waiting:
         found = self._find(words)
         assert found is not None, (words, self.notices, self.outcome.result())
         return found
+
+    def has_notice(self, words: str) -> bool:
+        """Whether a notice with these words has come."""
+        return self._find(words) is not None
 
     def _find(self, words: str) -> tuple[str, str, str] | None:
         return next((each for each in tuple(self.notices) if words in each[0]), None)
@@ -114,7 +120,44 @@ def nothing_is_left(admin: psycopg.Connection) -> None:
     wait_until(lambda: one(admin, runs) == 0, "a run stays", WAIT_SECONDS)
 
 
+def by_cancelling(statement: Waiting, _admin: psycopg.Connection) -> None:
+    statement.connection.cancel_safe()
+
+
+def by_terminating(statement: Waiting, admin: psycopg.Connection) -> None:
+    admin.execute("SELECT pg_terminate_backend(%s)", (statement.connection.info.backend_pid,))
+
+
+def by_disconnecting(statement: Waiting, _admin: psycopg.Connection) -> None:
+    with socket.socket(fileno=os.dup(statement.connection.fileno())) as client:
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def by_timeout(statement: Waiting, _admin: psycopg.Connection) -> None:
+    """It has one of its own."""
+    assert statement.error().sqlstate == "57014"
+
+
+ENDS = (by_cancelling, by_terminating, by_disconnecting, by_timeout)
+
+
 def coordinator_of(proxy: Gavial) -> int:
     """The process of the coordinator beside a proxy."""
-    [found] = [each.pid for each in descendants(proxy.process.pid) if "-m coordinator" in each.command]
+    [found] = workers_of(proxy, "coordinator")
     return found
+
+
+def workers_of(proxy: Gavial, module: str) -> list[int]:
+    """The processes beside a proxy that run a module."""
+    return [each.pid for each in descendants(proxy.process.pid) if f"-m {module}" in each.command]
+
+
+@contextmanager
+def counted_rows(proxy: Gavial) -> Iterator[str]:
+    """A database with 1000 rows in a table t, and the standing query total, which counts them."""
+    with fresh_database(proxy) as made:
+        with session(made) as connection:
+            connection.execute("CREATE TABLE t (a int PRIMARY KEY, b int)")
+            connection.execute("INSERT INTO t SELECT n, n % 5 FROM generate_series(1, 1000) n")
+            connection.execute("CREATE STANDING QUERY total AS SELECT count(*) AS n FROM t")
+        yield made
