@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 from uuid import UUID
 
@@ -11,14 +12,15 @@ AWAITED: Final = "(process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHE
 """Of a row of gavial.runs: that the session which waits for it is there."""
 
 
-def is_awaited(connection: Connection, run: UUID) -> bool:
-    """Whether a client still waits for this."""
+def is_awaited(connection: Connection, runs: Collection[UUID]) -> bool:
+    """Whether a client still waits for one of these."""
     found = connection.execute(
-        f"SELECT FROM gavial.runs WHERE id = %s AND state IN ('waiting', 'running') AND {AWAITED}", (run,)
+        f"SELECT FROM gavial.runs WHERE id = ANY (%s) AND state IN ('waiting', 'running') AND {AWAITED}",
+        (list(runs),),
     )
     return found.rowcount > 0
 
 
-def note_run(connection: Connection, run: UUID, words: str) -> None:
-    """Tell a waiting client what is being done for it."""
+def note_run(connection: Connection, run: UUID, words: str | None) -> None:
+    """Tell a waiting client what is being done for it; None: nothing of its own yet."""
     connection.execute("UPDATE gavial.runs SET progress = %s WHERE id = %s", (words, run))

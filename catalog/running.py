@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -23,15 +23,18 @@ _QUERIES: Final = """
            NOT EXISTS (SELECT FROM gavial.reads r LEFT JOIN gavial.sources s USING (relation)
                        WHERE r.query_id = q.id AND s.state IS DISTINCT FROM 'captured'),
            c.relpersistence = 'u', n.nspname::text, c.relname::text, pg_get_userbyid(c.relowner)::text, q.due,
-           (SELECT min(format('table %s cannot be captured: %s', s.relation, s.detail))
+           (SELECT min(gavial.sentence(format('table %s cannot be captured: %s', s.relation, s.detail)))
             FROM gavial.reads r JOIN gavial.sources s USING (relation)
-            WHERE r.query_id = q.id AND s.state = 'stopped')
+            WHERE r.query_id = q.id AND s.state = 'stopped'), q.columns_due
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
     ORDER BY q.id
 """
 _RUNS: Final = """
-    SELECT id, query_id, kind, (target - '0/0')::int8, coalesce(asked_in::text, id::text) FROM gavial.runs
+    SELECT id, query_id, kind, (target - '0/0')::int8, coalesce(asked_in::text, id::text),
+           EXISTS (SELECT FROM gavial.reads r JOIN gavial.sources s USING (relation)
+                   WHERE r.query_id = runs.query_id AND s.state = 'stopped' AND s.attempted >= runs.asked)
+    FROM gavial.runs
     WHERE state IN ('waiting', 'running') AND {awaited} ORDER BY asked, id
 """
 
@@ -43,7 +46,8 @@ class Running:
     `due`: when its trigger fires next, or fired, as far as that is written down.
     `position`: of its answer, if it has one. `captured`: everything that it reads is in the warehouse.
     `unlogged`: a crash of the server empties its answer. `stopped`: why a table that it reads is not captured
-    for the time being, if one is not.
+    for the time being, if one is not. `columns_due`: its table lacks columns, which come with the next
+    result.
     """
 
     id: UUID
@@ -64,6 +68,7 @@ class Running:
     owner: str
     due: datetime | None = None
     stopped: str | None = None
+    columns_due: bool = False
 
     @property
     def answered(self) -> bool:
@@ -78,7 +83,8 @@ class Running:
 class Run:
     """A REFRESH or VERIFY that a client waits for: the answer has to include everything up to `target`.
 
-    Runs that were asked for at once, by one REFRESH of several queries, have the same `statement`.
+    Runs that were asked for at once, by one REFRESH of several queries, have the same `statement`. `tried`: a
+    table that is not captured for the time being was tried again since, in vain.
     """
 
     id: UUID
@@ -86,6 +92,7 @@ class Run:
     kind: str
     target: int
     statement: str
+    tried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,47 +301,9 @@ def set_position(connection: Connection, query: UUID, position: int) -> None:
     connection.execute(
         "UPDATE gavial.queries SET position = '0/0'::pg_lsn + %s::numeric, "
         "position_time = (SELECT position_time FROM gavial.capture), "
-        "status = 'active', status_sqlstate = NULL, status_detail = NULL, due = NULL WHERE id = %s",
-        (position, query),
-    )
-
-
-def tell_refreshes(connection: Connection, queries: Collection[UUID], words: str | None) -> None:
-    """Tell the clients whose REFRESH waits for these queries what is being done; nobody is waited for."""
-    connection.execute(
-        "WITH free AS (SELECT r.id FROM gavial.runs r WHERE r.query_id = ANY (%(queries)s) "
-        "AND r.kind = 'refresh' AND r.state IN ('waiting', 'running') "
-        "AND r.progress IS DISTINCT FROM %(words)s::text FOR NO KEY UPDATE SKIP LOCKED) "
-        "UPDATE gavial.runs r SET progress = %(words)s FROM free WHERE r.id = free.id",
-        {"queries": list(queries), "words": words},
-    )
-
-
-def finish_refreshes(connection: Connection, query: UUID, position: int) -> None:
-    """Tell all clients whose REFRESH asked for no more than what a published result has."""
-    connection.execute(
-        "UPDATE gavial.runs SET state = 'done', position = '0/0'::pg_lsn + %(position)s::numeric, "
-        "progress = NULL WHERE query_id = %(query)s AND kind = 'refresh' "
-        "AND state IN ('waiting', 'running') AND target <= '0/0'::pg_lsn + %(position)s::numeric",
-        {"query": query, "position": position},
-    )
-
-
-def finish_run(connection: Connection, run: UUID, position: int) -> None:
-    """Tell a waiting client that its statement did well."""
-    connection.execute(
-        "UPDATE gavial.runs SET state = 'done', position = '0/0'::pg_lsn + %s::numeric, progress = NULL "
+        "status = 'active', status_sqlstate = NULL, status_detail = NULL, due = NULL, columns_due = false "
         "WHERE id = %s",
-        (position, run),
-    )
-
-
-def fail_run(connection: Connection, run: UUID, failure: Failure) -> None:
-    """Tell a waiting client why its statement failed."""
-    connection.execute(
-        "UPDATE gavial.runs SET state = 'failed', sqlstate = %s, message = %s, detail = %s, hint = %s, "
-        "progress = NULL WHERE id = %s",
-        (*astuple(failure), run),
+        (position, query),
     )
 
 

@@ -25,19 +25,18 @@ from catalog.running import (
     Run,
     Running,
     fail_query,
-    fail_run,
     forget_history,
     forget_node_batches,
     is_wanted,
     note_due,
     require_copied_before,
     running_queries,
-    tell_refreshes,
     waiting_runs,
 )
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.store import hold_epoch
+from catalog.telling import fail_run, tell_all, tell_refreshes
 from coordinator.ahead import Ahead
 from coordinator.due import Due, Situation, counts_rows, due_moment, groups, is_first
 from coordinator.engine import Cancelled, Engine
@@ -48,6 +47,7 @@ from coordinator.failing import (
     is_blocked,
     is_passing,
     log_failure,
+    needs_resume,
     status_after,
     why_not,
 )
@@ -166,12 +166,12 @@ class Answering:
         queries = running_queries(connection)
         runs = waiting_runs(connection)
         self._forget_others(connection, queries)
-        stopped = {each.id: each for each in queries if is_blocked(each)}
+        blocked = {each.id: each for each in queries if is_blocked(each)}
         for run in runs:
-            if run.query in stopped:
-                with self._contained(connection, stopped[run.query]):
-                    fail_run(connection, run.id, why_not(stopped[run.query]))
-        able = {each.id: each for each in queries if each.id not in stopped}
+            if (query := blocked.get(run.query)) is not None and (needs_resume(query) or run.tried):
+                with self._contained(connection, query):
+                    fail_run(connection, run.id, why_not(query))
+        able = {each.id: each for each in queries if each.id not in blocked}
         refreshes = [run for run in runs if run.kind == "refresh" and run.query in able]
         computed = self._compute_next(connection, able, refreshes)
         self._verifications.look(connection, able, [run for run in runs if run.kind == "verify"])
@@ -194,7 +194,7 @@ class Answering:
         """One result, and publish its group if that was the last of it; False if none is due."""
         for publication in tuple(self._publications):
             publication.go_on_with(able)
-            self._publish_if_complete(connection, publication)
+            self._go_on(connection, publication)
         due = self._due_groups(connection, able, refreshes)
         asked = {run.query for run in refreshes}
         requests: dict[Request, Publication] = {}
@@ -209,7 +209,7 @@ class Answering:
         if publication in due:
             self._publications.append(publication)
         self._compute(connection, publication, request)
-        self._publish_if_complete(connection, publication)
+        self._go_on(connection, publication)
         return True
 
     def _due_groups(
@@ -272,7 +272,8 @@ class Answering:
             if request.awaited:
                 tell_refreshes(connection, publication.members, publication.progress(query))
             standing = self._standing(connection, query)
-            emptied, wanted = self._is_emptied(query), self._wanted(connection, query)
+            emptied = self._is_emptied(query)
+            wanted = publication.wanted(connection, self._wanted(connection, query))
             require_copied_before(connection, query.id, position)
             require_unlocked(connection, standing.prepared.answer.relation)
             try:
@@ -291,16 +292,19 @@ class Answering:
         finally:
             del publication.left[query.id]
 
-    def _publish_if_complete(self, connection: Connection, publication: Publication) -> None:
+    def _go_on(self, connection: Connection, publication: Publication) -> None:
+        """Publish what is complete; give up what nobody waits for any more."""
         if publication.left:
+            if not publication.is_wanted(connection):
+                self._publications.remove(publication)
+                publication.discard(connection)
             return
         self._publications.remove(publication)
         # A plan that was made since may have begun to compute anew.
-        current = [
-            each for each in publication.computed if self._known.get(each.due.query.id) is each.standing
-        ]
+        known = self._known
+        current = [each for each in publication.computed if known.get(each.due.query.id) is each.standing]
         if not current:
-            publication.discard()
+            publication.discard(connection)
             return
         failpoint("publish: fired")
         published = publish(connection, self._place.epoch, current)
@@ -308,7 +312,7 @@ class Answering:
             self._settle(each)
         outdated = [(each, None) for each in publication.computed if each not in current]
         for each, why in (*published.failed, *outdated):
-            each.standing.discard(each.ready)
+            each.standing.discard(each.ready, connection)
             self._set_aside(each.due.query)
             if why is not None:
                 self._fail(connection, each.due, publication.position, why)
@@ -335,8 +339,7 @@ class Answering:
         self._set_aside(query)
         if is_passing(failure):
             with self._contained(connection, query):
-                words = f"trying again, because it failed: {failure.message}"
-                tell_refreshes(connection, [query.id], words)
+                tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
             return
         with self._contained(connection, query), connection.transaction():
             hold_epoch(connection, self._place.epoch)

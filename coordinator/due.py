@@ -15,10 +15,14 @@ from coordinator.clock import next_time, rows_due
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A query whose result is due, and the statements that wait for it."""
+    """A query whose result is due, and the statements that wait for it.
+
+    `unasked`: it is due whether they wait or not.
+    """
 
     query: Running
     refreshes: tuple[Run, ...] = ()
+    unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,8 @@ def groups(queries: Sequence[Running], refreshes: Sequence[Run], situation: Situ
     # A query in error that rests is left out of what its statement names: of several one would always rest.
     left_out = {each.id for each in queries if each.status == "error" and each.id in situation.resting}
     ready = _ready([run for run in refreshes if run.query not in left_out], able, situation)
-    due = {id: Due(each, ready.get(id, ())) for id, each in able.items()}
-    owed = {id for id, each in due.items() if _is_due(each, situation)}
+    due = {id: Due(each, ready.get(id, ()), _is_due_unasked(each, situation)) for id, each in able.items()}
+    owed = {id for id, each in due.items() if each.refreshes or each.unasked}
     # A query in error is tried whenever something comes: that is no trigger of its group.
     calling = (due[id] for id in owed if due[id].refreshes or able[id].status != "error")
     called = {name for each in calling if (name := _publish_group(each.query)) is not None}
@@ -87,10 +91,7 @@ def _ready(
     return ready
 
 
-def _is_due(due: Due, situation: Situation) -> bool:
-    query = due.query
-    if due.refreshes:
-        return True
+def _is_due_unasked(query: Running, situation: Situation) -> bool:
     if query.status == "error":
         return (situation.seen_at or {}).get(query.id) != situation.position
     return is_first(query) or query.id in situation.emptied or is_triggered(query, situation)

@@ -74,7 +74,7 @@ def is_blocked(query: Running) -> bool:
 def why_not(query: Running) -> Failure:
     """What a statement is told that waits for such a query."""
     if query.stopped is not None and query.status != "suspended":
-        hint = "It is tried again by itself."
+        hint = "It is tried again by itself, ever less often, and whenever a statement waits for it."
         return Failure("55000", f'standing query "{query.name}" is in error', query.stopped, hint)
     if query.status == "error" and query.sqlstate is not None:
         return Failure(query.sqlstate, f'standing query "{query.name}" is in error', query.detail)

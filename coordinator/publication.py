@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.awaited import is_awaited
 from catalog.failpoints import failpoint
-from catalog.running import Running, finish_refreshes
+from catalog.running import Running
 from catalog.store import hold_epoch
+from catalog.telling import finish_refreshes
 from coordinator.due import Due, Group
 from coordinator.failing import ends_all
 from coordinator.fired import Clock
@@ -39,16 +41,31 @@ class Computed:
 
 @dataclass(slots=True)
 class Publication:
-    """A group of queries: up to which position they are computed, and which of them are."""
+    """A group of queries: up to which position they are computed, and which of them are.
+
+    `runs`: those that ask for it. `unasked`: it is due whether those wait or not.
+    """
 
     position: int
     left: dict[UUID, Due]
+    runs: frozenset[UUID] = frozenset()
+    unasked: bool = True
     computed: list[Computed] = field(default_factory=list)
 
     @staticmethod
     def of(group: Group, position: int) -> Publication:
         """None of it is computed yet."""
-        return Publication(position, {due.query.id: due for due in group})
+        runs = frozenset(run.id for due in group for run in due.refreshes)
+        unasked = any(due.unasked for due in group)
+        return Publication(position, {due.query.id: due for due in group}, runs, unasked)
+
+    def is_wanted(self, connection: Connection) -> bool:
+        """Whether a statement still waits for it, or it would be due without one."""
+        return self.unasked or is_awaited(connection, self.runs)
+
+    def wanted(self, connection: Connection, query_is_kept: Callable[[], bool]) -> Callable[[], bool]:
+        """Whether one of its queries is still to be computed, to be asked now and then."""
+        return lambda: query_is_kept() and self.is_wanted(connection)
 
     @property
     def members(self) -> set[UUID]:
@@ -65,10 +82,10 @@ class Publication:
         """Leave out those that were dropped or suspended; take the others as they are now."""
         self.left = {id: replace(due, query=queries[id]) for id, due in self.left.items() if id in queries}
 
-    def discard(self) -> None:
+    def discard(self, connection: Connection | None = None) -> None:
         """It is certain not to be published."""
         for each in self.computed:
-            each.standing.discard(each.ready)
+            each.standing.discard(each.ready, connection)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, LiteralString
@@ -14,6 +15,8 @@ from catalog.errors import AnswerDiffers, ConcurrentChange
 from catalog.failpoints import failpoint
 from coordinator.copying_out import as_csv
 
+_LOCK_SECONDS: Final = 1.5
+_LOCK_PAUSE_SECONDS: Final = 0.005
 _SLICE_ROWS: Final = 100_000
 """Of what is copied, so many rows at a time are text."""
 
@@ -70,6 +73,31 @@ def apply_changes(
     ).rowcount
     connection.execute("DROP TABLE pg_temp.gavial_computed, pg_temp.gavial_change")
     return deleted, inserted
+
+
+def add_columns(connection: Connection, relation: int, view: int) -> None:
+    """Give the table the columns of the query that it lacks.
+
+    Within the caller's transaction, which writes their values too. A moment in which nobody reads the table
+    is sought for a while, so that no reader waits behind somebody who reads for long.
+    """
+    end = time.monotonic() + _LOCK_SECONDS
+    while not _is_locked_alone(connection, table_name(connection, relation), last=time.monotonic() > end):
+        time.sleep(_LOCK_PAUSE_SECONDS)
+    row = connection.execute("SELECT gavial.add_columns_command(%s, %s)", (relation, view)).fetchone()
+    if row is not None and row[0]:
+        connection.execute(row[0])
+
+
+def _is_locked_alone(connection: Connection, name: Identifier, *, last: bool) -> bool:
+    try:
+        with connection.transaction():
+            connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE NOWAIT").format(name))
+    except errors.LockNotAvailable:
+        if last:
+            raise
+        return False
+    return True
 
 
 def lock_answer(connection: Connection, relation: int) -> None:

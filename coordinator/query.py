@@ -14,7 +14,15 @@ from pyspark.sql import SparkSession
 
 from catalog.defaults import defaults_of
 from catalog.errors import ConcurrentChange, Error, NumericValueOutOfRange, ValueNotStorable
-from catalog.executions import Execution, Outcome, begin_execution, dearness, end_execution, record_trigger
+from catalog.executions import (
+    Execution,
+    Outcome,
+    begin_execution,
+    dearness,
+    end_execution,
+    note_progress,
+    record_trigger,
+)
 from catalog.failpoints import failpoint
 from catalog.paces import begin_period, note_worked, paces_of, periods
 from catalog.running import (
@@ -38,7 +46,7 @@ from coordinator.outlook import Outlook
 from coordinator.pacing import Paced, tables_below
 from coordinator.prepared import Prepared, prepare
 from coordinator.progress import Progress, Telling
-from coordinator.publishing import apply_changes, lock_answer
+from coordinator.publishing import add_columns, apply_changes, lock_answer
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
 from executors.spark.types import arrow_schema
@@ -278,6 +286,8 @@ class StandingQuery:
             forget_batches_like(connection, node_buffers(query.id))
         if ready.fired is not None:
             lock_answer(connection, self.prepared.answer.relation)
+            if query.columns_due:
+                add_columns(connection, self.prepared.answer.relation, query.view)
             self._save(connection, ready.number, ready.position, ready.fired, ready.offsets)
             apply_changes(connection, self.prepared.answer, ready.changes, ready.anew)
         outcome = self._outcome(connection, query, ready, clock.seconds())
@@ -317,10 +327,13 @@ class StandingQuery:
         """What was published is committed."""
         self.offsets = ready.offsets
 
-    def discard(self, ready: Ready) -> None:
-        """What was computed is certain not to be committed."""
-        if ready.fired is not None:
-            self.place.warehouse.remove(each.file for each in ready.fired.batches)
+    def discard(self, ready: Ready, connection: Connection | None = None) -> None:
+        """What was computed is certain not to be committed, and with the connection nobody is told of it."""
+        if ready.fired is None:
+            return
+        self.place.warehouse.remove(each.file for each in ready.fired.batches)
+        if connection is not None and not connection.closed:
+            note_progress(connection, ready.number, None)
 
     def has_read_behind(self, position: int) -> bool:
         """Whether some part of it has come further: then it cannot be computed at that position any more."""

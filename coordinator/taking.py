@@ -18,6 +18,7 @@ import psycopg
 from psycopg import Connection
 
 from catalog.awaited import is_awaited
+from catalog.errors import Error
 from coordinator.engine import Cancelled
 from sources.login import connect
 from sources.position import APPLICATION, Position, Stopped, take_position
@@ -33,7 +34,7 @@ class Taking:
 
     def __init__(self, address: str, run: UUID) -> None:
         self.position: Position | None = None
-        self.error: psycopg.Error | None = None
+        self.error: Error | psycopg.Error | None = None
         self._address = address
         self._run = run
         self._released = threading.Event()
@@ -41,6 +42,11 @@ class Taking:
         self._sessions: set[Connection] = set()
         self._thread = threading.Thread(target=self._hold, name="position", daemon=True)
         self._thread.start()
+
+    @staticmethod
+    def session_name(run: UUID) -> str:
+        """The name under which the server shows the session that takes the position of a run."""
+        return f"{APPLICATION} {run}"
 
     def is_wanted(self) -> bool:
         """Whether the statement still waits; any thread may ask."""
@@ -72,16 +78,16 @@ class Taking:
             with connect(self._address, "gavial statement") as looking:
 
                 def go_on() -> bool:
-                    return self.is_wanted() and is_awaited(looking, self._run)
+                    return self.is_wanted() and is_awaited(looking, [self._run])
 
-                name = f"{APPLICATION} {self._run}"
+                name = self.session_name(self._run)
                 with take_position(self._address, go_on, lambda _process: None, name) as position:
                     self.position = position
                     while go_on():
                         self._released.wait(_LOOK_SECONDS)
         except Stopped:
             pass
-        except psycopg.Error as error:
+        except (Error, psycopg.Error) as error:
             self.error = error
         self._released.set()
         self._cancel()

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
 
 from catalog.awaited import note_run
-from catalog.running import Run, Running, fail_run, finish_run, save_differences
+from catalog.running import Run, Running, save_differences
+from catalog.telling import fail_run, finish_run
 from coordinator.engine import Cancelled
 from coordinator.failing import ends_all, failure_of, log_failure, why_not
 from coordinator.query import StandingQuery
 from coordinator.taking import Taking
 from coordinator.verifying import differing_rows
 from sources.position import Position, format_lsn
+from sources.senders import left
 
 log = logging.getLogger(__name__)
+
+_QUEUED: Final = (
+    "waiting for other VERIFY statements: max_wal_senders and max_replication_slots of the server "
+    "allow no more at once"
+)
 
 
 class Verifications:
@@ -35,21 +43,47 @@ class Verifications:
         self._standing = standing
         self._wanted = wanted
         self._takings: dict[UUID, Taking] = {}
+        self._queued: set[UUID] = set()
 
     def look(self, connection: Connection, queries: Mapping[UUID, Running], runs: Sequence[Run]) -> None:
-        """Begin those that are new, end those whose position is captured, forget those that are gone."""
-        for gone in self._takings.keys() - {run.id for run in runs}:
+        """Begin those that are new, end those whose position is captured, forget those that are gone.
+
+        No more are begun at once than the server can serve: the others are told so.
+        """
+        wanted = {run.id for run in runs}
+        self._queued &= wanted
+        for gone in self._takings.keys() - wanted:
             self._takings.pop(gone).release()
         for run in runs:
             query = queries.get(run.query)
-            if query is not None and query.status == "error" and not query.answered:
+            has_result = query is not None and query.answered and not query.columns_due
+            if query is not None and query.status == "error" and not has_result:
                 fail_run(connection, run.id, why_not(query))
-            if query is None or query.status == "initialising" or not query.answered or not query.captured:
+            if query is None or query.status == "initialising" or not has_result or not query.captured:
                 self._forget(run.id)
                 continue
             if run.id not in self._takings:
-                self._takings[run.id] = Taking(self._address, run.id)
+                if len(self._takings) >= self._most(connection):
+                    self._queue(connection, run)
+                    continue
+                self._begin(connection, run)
             self._continue(connection, query, run, self._takings[run.id])
+
+    def _most(self, connection: Connection) -> int:
+        """How many may be under way: what the server has left, but one for tables that are copied."""
+        names = [Taking.session_name(run) for run in self._takings]
+        return max(min(left(connection, names)) - 1, 1)
+
+    def _queue(self, connection: Connection, run: Run) -> None:
+        if run.id not in self._queued:
+            self._queued.add(run.id)
+            note_run(connection, run.id, _QUEUED)
+
+    def _begin(self, connection: Connection, run: Run) -> None:
+        self._takings[run.id] = Taking(self._address, run.id)
+        if run.id in self._queued:
+            self._queued.remove(run.id)
+            note_run(connection, run.id, None)
 
     def _forget(self, run: UUID) -> None:
         """What was begun is of no use any more."""
@@ -101,7 +135,7 @@ class Verifications:
             note_run(connection, run.id, f"comparing with PostgreSQL's own result at {at}")
             found = differing_rows(taking, query, standing.prepared.answer, ready, position)
         finally:
-            standing.discard(ready)
+            standing.discard(ready, connection)
         with connection.transaction():
             save_differences(connection, run.id, found)
             finish_run(connection, run.id, position.lsn)

@@ -105,18 +105,26 @@ class Control:
     ) -> None:
         """Enter what VERIFY or EXPLAIN ANALYZE in a process of the server waits for, or why that is not.
 
-        Remove it when cancelled.
+        Remove it when cancelled. What fails is tried again: the statement says how long it waits.
         """
         why = InTransactionBlock(_STATEMENTS[kind]) if in_block else None
-        try:
-            async with self._connection(database) as connection:
-                try:
+        while True:
+            try:
+                async with self._connection(database) as connection:
                     await enter_run(connection, kind, target, run, process, why)
-                    await asyncio.Event().wait()
-                finally:
-                    await connection.execute("DELETE FROM gavial.runs WHERE id = %s", (run,))
-        except psycopg.Error as error:
-            log.warning("cannot %s in database %r: %s", kind, database, _line(error))
+                    await self._until_cancelled(connection, run)
+            except psycopg.Error as error:
+                log.warning("cannot %s in database %r: %s", kind, database, _line(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _until_cancelled(self, connection: psycopg.AsyncConnection, run: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            try:
+                await connection.execute("DELETE FROM gavial.runs WHERE id = %s", (run,))
+            except psycopg.Error as error:
+                log.warning("cannot remove run %s: %s", run, _line(error))
 
     async def _judge(self, database: str, head: Head, asked: str) -> Outcome:
         """Why a query cannot be kept, or how it is explained; waits for a server that cannot be reached."""

@@ -37,6 +37,12 @@ _NOTE: Final = """
     UPDATE gavial.sources s SET state = %s, detail = %s FROM free WHERE s.relation = free.relation
 """
 # Until its copy is there nobody knows old rows that a table does not tell.
+_BEGIN: Final = """
+    WITH free AS (
+        SELECT relation FROM gavial.sources
+        WHERE relation::oid = ANY (%s::oid[]) AND state IN ('joining', 'copying') FOR UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s SET attempted = clock_timestamp() FROM free WHERE s.relation = free.relation
+"""
 _TELL: Final = """
     SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
     WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
@@ -69,7 +75,7 @@ def join_tables(
     if not waiting:
         return False
     try:
-        _tell_whole_rows(connection, place, waiting)
+        _begin(connection, place, waiting)
     except psycopg.errors.LockNotAvailable:
         return False
     shapes = [shape for each in waiting if (shape := _storable_shape(connection, place, each))]
@@ -103,10 +109,11 @@ def _waiting_tables(connection: Connection) -> list[int]:
     return [row[0] for row in found]
 
 
-def _tell_whole_rows(connection: Connection, place: Place, relations: list[int]) -> None:
-    """What was known of their rows may be wrong by now."""
+def _begin(connection: Connection, place: Place, relations: list[int]) -> None:
+    """An attempt begins, and they tell whole rows: what was known of their rows may be wrong by now."""
     with connection.transaction():
         hold_epoch(connection, place.epoch)
+        connection.execute(_BEGIN, (relations,))
         connection.execute(_TELL, (relations,))
         connection.execute(_FORGET, (relations,))
 

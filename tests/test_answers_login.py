@@ -95,6 +95,10 @@ def test_a_table_that_the_login_may_not_read_stops_its_queries_alone(
         assert status == "error"
         assert detail.endswith("(GRANT SELECT ON shop.hidden TO keeper)")
         assert refused_refresh(admin, "shop.foreign").sqlstate == "55000"
+        # Nobody is made to wait for a right that only somebody else can give.
+        error = refused(ann, "REFRESH STANDING QUERY shop.foreign")
+        assert error.sqlstate == "55000"
+        assert error.detail.endswith("(GRANT SELECT ON shop.hidden TO keeper).")
         ann.execute("INSERT INTO shop.plain VALUES (2)")
         check(admin, "shop.own")
         carl.execute("GRANT SELECT ON shop.hidden TO keeper; INSERT INTO shop.hidden VALUES (9)")

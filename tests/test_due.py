@@ -150,3 +150,17 @@ def test_when_a_query_is_due() -> None:
     assert due_moment(counting, enough) == NOW
     noticed = replace(counting, due=NOW - timedelta(minutes=1))
     assert due_moment(noticed, enough) == NOW - timedelta(minutes=1)
+
+
+def test_what_is_due_without_a_statement_is_known() -> None:
+    """A firing that serves a trigger, or a first result, goes on when the statement has ended."""
+    grouped: dict[str, object] = {"options": {"TRIGGER": "at 06:00", "PUBLISH_GROUP": "g"}}
+    queries = [
+        query(1),
+        query(2, **grouped),
+        query(3, options={"PUBLISH_GROUP": "g"}),
+        query(4, status="initialising", position=None),
+    ]
+    runs = [run(number, number, str(number)) for number in range(1, 5)]
+    found = {due.query.id.int: due.unasked for group in groups(queries, runs, SITUATION) for due in group}
+    assert found == {1: False, 2: True, 3: False, 4: True}

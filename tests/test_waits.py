@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -13,7 +12,17 @@ import pytest
 from tests.capturing import one
 from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, refused, session
-from tests.waiting import WAIT_SECONDS, Waiting, coordinator_of, nothing_is_left, waiting
+from tests.waiting import (
+    ENDS,
+    WAIT_SECONDS,
+    Waiting,
+    by_timeout,
+    coordinator_of,
+    counted_rows,
+    nothing_is_left,
+    waiting,
+    workers_of,
+)
 
 pytestmark = pytest.mark.service
 
@@ -26,11 +35,7 @@ def proxy(postgres18: Server) -> Iterator[Gavial]:
 
 @pytest.fixture(scope="module")
 def dsn(proxy: Gavial) -> Iterator[str]:
-    with fresh_database(proxy) as made:
-        with session(made) as connection:
-            connection.execute("CREATE TABLE t (a int PRIMARY KEY, b int)")
-            connection.execute("INSERT INTO t SELECT n, n % 5 FROM generate_series(1, 1000) n")
-            connection.execute("CREATE STANDING QUERY total AS SELECT count(*) AS n FROM t")
+    with counted_rows(proxy) as made:
         yield made
 
 
@@ -38,27 +43,6 @@ def dsn(proxy: Gavial) -> Iterator[str]:
 def user(dsn: str) -> Iterator[psycopg.Connection]:
     with session(dsn) as connection:
         yield connection
-
-
-def by_cancelling(statement: Waiting, _admin: psycopg.Connection) -> None:
-    statement.connection.cancel_safe()
-
-
-def by_terminating(statement: Waiting, admin: psycopg.Connection) -> None:
-    admin.execute("SELECT pg_terminate_backend(%s)", (statement.connection.info.backend_pid,))
-
-
-def by_disconnecting(statement: Waiting, _admin: psycopg.Connection) -> None:
-    with socket.socket(fileno=os.dup(statement.connection.fileno())) as client:
-        client.shutdown(socket.SHUT_RDWR)
-
-
-def by_timeout(statement: Waiting, _admin: psycopg.Connection) -> None:
-    """It has one of its own."""
-    assert statement.error().sqlstate == "57014"
-
-
-ENDS = (by_cancelling, by_terminating, by_disconnecting, by_timeout)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -105,6 +89,11 @@ def test_a_verify_that_compares_ends(slow: str, end: Callable[[Waiting, psycopg.
         with waiting(slow, "VERIFY STANDING QUERY joined", *settings) as statement:
             wait_until(lambda: one(admin, copies) == 1, "PostgreSQL is not asked", WAIT_SECONDS)
             statement.wait_for_notice("comparing with PostgreSQL's own result")
+            with waiting(slow, "REFRESH STANDING QUERY joined") as queueing:
+                words = "waiting while standing query public.joined is verified; 1 other REFRESH or VERIFY"
+                queueing.wait_for_notice(words)
+                queueing.connection.cancel_safe()
+                queueing.error()
             end(statement, admin)
             statement.error()
         nothing_is_left(admin)
@@ -139,16 +128,135 @@ def test_create_says_who_else_changes_standing_queries(dsn: str, user: psycopg.C
     assert user.execute("TABLE second").fetchall() == [(2,)]
 
 
-def test_a_table_that_is_stopped_ends_what_waits(user: psycopg.Connection) -> None:
+def test_a_table_that_is_stopped_is_tried_again_for_what_waits(user: psycopg.Connection) -> None:
+    """However long it would rest by itself; its new copy has what its changes did not tell."""
     user.execute("CREATE TABLE broken (a int PRIMARY KEY, b int); INSERT INTO broken VALUES (1, 1)")
     user.execute("CREATE STANDING QUERY of_broken AS SELECT sum(b) AS n FROM broken")
-    user.execute("ALTER EVENT TRIGGER gavial_structure DISABLE")
-    user.execute("ALTER TABLE broken REPLICA IDENTITY DEFAULT; UPDATE broken SET b = 2")
-    user.execute("ALTER EVENT TRIGGER gavial_structure ENABLE")
-    for statement in ("REFRESH STANDING QUERY of_broken", "VERIFY STANDING QUERY of_broken"):
-        assert "without its whole old row" in str(refused(user, statement))
-    user.execute("REFRESH STANDING QUERY total")
+    stopped = "SELECT state = 'stopped' FROM gavial.sources WHERE relation = 'broken'::regclass"
+    for number in range(2, 8):
+        user.execute("ALTER EVENT TRIGGER gavial_structure DISABLE")
+        user.execute("ALTER TABLE broken REPLICA IDENTITY DEFAULT")
+        user.execute("UPDATE broken SET b = %s", (number,))
+        user.execute("ALTER EVENT TRIGGER gavial_structure ENABLE")
+        user.execute("REFRESH STANDING QUERY of_broken")
+        assert user.execute("TABLE of_broken").fetchall() == [(number,)]
+        assert not one(user, stopped)
     user.execute("DROP STANDING QUERY of_broken")
+
+
+def test_a_table_that_is_tried_again_in_vain_ends_what_waits(user: psycopg.Connection) -> None:
+    """One attempt that began after the statement; CREATE keeps its query."""
+    user.execute("CREATE TABLE hidden (a int PRIMARY KEY); INSERT INTO hidden VALUES (1)")
+    user.execute("CREATE STANDING QUERY of_hidden AS SELECT a FROM hidden")
+    with user.transaction():
+        user.execute("ALTER PUBLICATION gavial DROP TABLE hidden")
+        user.execute(
+            "UPDATE gavial.sources SET state = 'stopped', detail = 'not in the publication' "
+            "WHERE relation = 'hidden'::regclass"
+        )
+    for statement in ("REFRESH STANDING QUERY of_hidden", "VERIFY STANDING QUERY of_hidden"):
+        error = refused(user, statement)
+        assert error.sqlstate == "55000"
+        assert "not in the publication" in error.detail.lower()
+        assert "tried again" in error.hint
+    error = refused(user, "REFRESH STANDING QUERY total, of_hidden")
+    assert error.message == "1 of 2 standing queries are not refreshed: of_hidden"
+    user.execute("DROP STANDING QUERY of_hidden")
+
+
+def test_a_refresh_of_several_reports_each(dsn: str, user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE d (a int PRIMARY KEY); INSERT INTO d VALUES (1)")
+    user.execute("CREATE STANDING QUERY inverse AS SELECT 10 / a AS n FROM d")
+    user.execute('CREATE STANDING QUERY "Root" AS SELECT sqrt(a) AS n FROM d')
+    user.execute("CREATE STANDING QUERY kept AS SELECT a FROM d")
+    user.execute("INSERT INTO d VALUES (0), (-1)")
+    with waiting(dsn, 'REFRESH STANDING QUERY inverse, kept, "Root", total') as statement:
+        error = statement.error()
+        statement.wait_for_notice("standing query inverse is not refreshed: division by zero")
+        statement.wait_for_notice('standing query "Root" is not refreshed: cannot take square root')
+    assert error.sqlstate == "22012"
+    assert error.message == '2 of 4 standing queries are not refreshed: inverse, "Root"'
+    assert error.detail.startswith('inverse: Division by zero.\n"Root": Cannot take square root')
+    assert user.execute("TABLE kept ORDER BY a").fetchall() == [(-1,), (0,), (1,)]
+    user.execute("DELETE FROM d WHERE a < 1")
+    user.execute('REFRESH STANDING QUERY inverse, kept, "Root", total')
+    user.execute('DROP STANDING QUERY inverse, kept, "Root"')
+
+
+def test_one_of_several_is_dropped(dsn: str, user: psycopg.Connection) -> None:
+    user.execute("CREATE STANDING QUERY gone AS SELECT a FROM t WHERE a < 10")
+    user.execute("INSERT INTO t VALUES (-10, 0)")
+    with session(dsn) as other:
+        other.execute("BEGIN; LOCK TABLE gone IN SHARE MODE")
+        with waiting(dsn, "REFRESH STANDING QUERY gone, total") as statement:
+            statement.wait_for_notice("waiting for process")
+            other.execute("DROP STANDING QUERY gone; COMMIT")
+            error = statement.error()
+    assert (error.sqlstate, error.message) == (
+        "42704",
+        "1 of 2 standing queries are not refreshed: gone",
+    )
+    assert one(user, "SELECT n = (SELECT count(*) FROM t) FROM total")
+
+
+def test_create_that_does_not_wait_says_so(user: psycopg.Connection) -> None:
+    said: list[tuple[str, str, str]] = []
+    user.add_notice_handler(
+        lambda told: said.append(
+            (told.message_primary or "", told.message_detail or "", told.message_hint or "")
+        )
+    )
+    shown = "SELECT status, detail, position FROM gavial.shown WHERE name = 'early'"
+    create = "CREATE {} STANDING QUERY early AS SELECT {} FROM t WHERE a BETWEEN 1 AND 1000 {}"
+    for prepare in (False, True):
+        said.clear()
+        with user.transaction():
+            user.execute(create.format("", "a", "WITH NO DATA" if prepare else "").encode(), prepare=prepare)
+            assert user.execute(shown).fetchall() == [
+                ("initialising", "the result is not computed yet", None)
+            ]
+        [(message, detail, hint)] = said
+        assert message == "the result of standing query public.early is not computed yet"
+        assert detail == "It is computed after COMMIT. Until then its table has no rows."
+        assert "REFRESH STANDING QUERY public.early waits for it" in hint
+        user.execute("REFRESH STANDING QUERY early")
+        assert user.execute(shown).fetchall()[0][:2] == ("active", None)
+        said.clear()
+        with user.transaction():
+            user.execute(create.format("OR REPLACE", "a + 1 AS a", "WITH NO DATA").encode(), prepare=prepare)
+            assert user.execute(shown).fetchall()[0][1] == "the new result is not computed yet"
+        assert said[0][1].endswith("Until then its table has the result of the query that was replaced.")
+        user.execute("REFRESH STANDING QUERY early")
+        user.execute("DROP STANDING QUERY early")
+
+
+def test_what_waits_for_the_proxy_says_so(dsn: str, user: psycopg.Connection) -> None:
+    with session(dsn) as other:
+        other.execute("BEGIN; LOCK TABLE gavial.runs IN SHARE MODE")
+        with waiting(dsn, "VERIFY STANDING QUERY total") as statement:
+            statement.wait_for_notice("waiting for the proxy to enter VERIFY STANDING QUERY")
+            other.execute("COMMIT")
+            statement.ends_well()
+    nothing_is_left(user)
+
+
+def test_what_waits_to_be_judged_says_so(proxy: Gavial, dsn: str, user: psycopg.Connection) -> None:
+    user.execute("CREATE STANDING QUERY judged AS SELECT a FROM t WHERE a < 5")
+    judging = workers_of(proxy, "proxy.judging")
+    for process in judging:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        with waiting(
+            dsn, "CREATE OR REPLACE STANDING QUERY judged AS SELECT a FROM t WHERE a < 6"
+        ) as statement:
+            statement.wait_for_notice("waiting for the proxy to check and plan the query")
+            for process in judging:
+                os.kill(process, signal.SIGCONT)
+            statement.ends_well()
+    finally:
+        for process in judging:
+            os.kill(process, signal.SIGCONT)
+    user.execute("DROP STANDING QUERY judged")
 
 
 def test_a_coordinator_that_is_asleep(proxy: Gavial, dsn: str, user: psycopg.Connection) -> None:

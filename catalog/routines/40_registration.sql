@@ -26,6 +26,7 @@ BEGIN
         WHEN 'register' THEN PERFORM gavial.register(NEW.view, NEW.result, NEW.arguments);
         WHEN 'forget' THEN PERFORM gavial.forget(NEW.result);
         WHEN 'options' THEN PERFORM gavial.change_options(NEW.result, NEW.arguments);
+        WHEN 'empty' THEN UPDATE gavial.queries q SET position = NULL, position_time = NULL WHERE q.result = NEW.result;
         WHEN 'suspend' THEN PERFORM gavial.suspend(NEW.result);
         WHEN 'resume' THEN PERFORM gavial.resume(NEW.result);
         WHEN 'old_row' THEN PERFORM gavial.choose_old_row(NEW.result, NEW.arguments ->> 'how');
@@ -160,11 +161,12 @@ BEGIN
     -- While no query is known to read them, what this changes on its tables is looked at by nobody.
     PERFORM gavial.enrol(i.relation) FROM (SELECT DISTINCT relation FROM gavial.inputs(register.view) ORDER BY relation) i;
     PERFORM gavial.copy_outdated(register.view);
-    INSERT INTO gavial.queries AS q (view, result, query_text, settings, options, status)
-    VALUES (register.view, register.result, arguments ->> 'query_text', arguments -> 'settings', arguments -> 'options', 'initialising')
+    INSERT INTO gavial.queries AS q (view, result, query_text, settings, options, columns_due, status)
+    VALUES (register.view, register.result, arguments ->> 'query_text', arguments -> 'settings', arguments -> 'options',
+            gavial.columns_of(register.view) <> gavial.columns_of(register.result), 'initialising')
     ON CONFLICT ON CONSTRAINT queries_result_key DO UPDATE
     SET view = excluded.view, query_text = excluded.query_text, settings = excluded.settings, options = excluded.options,
-        status = 'initialising', status_sqlstate = NULL, status_detail = NULL
+        columns_due = excluded.columns_due, status = 'initialising', status_sqlstate = NULL, status_detail = NULL
     RETURNING id INTO query;
     DELETE FROM gavial.reads WHERE query_id = query;
     INSERT INTO gavial.reads SELECT DISTINCT query, i.relation FROM gavial.inputs(register.view) i;
@@ -266,9 +268,12 @@ CREATE OR REPLACE FUNCTION gavial.is_whole(view oid, result oid) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT gavial.columns_of(view) = gavial.columns_of(result)
+    SELECT (gavial.columns_of(view) = gavial.columns_of(result)
+            OR gavial.columns_of(result) <@ gavial.columns_of(view)
+               AND EXISTS (SELECT FROM gavial.queries q WHERE q.result::oid = $2 AND q.columns_due))
        AND EXISTS (SELECT FROM pg_trigger t
                    WHERE t.tgrelid = result AND t.tgfoid = 'gavial.guard()'::regprocedure AND t.tgenabled IN ('O', 'A')
                      AND t.tgtype = 62)
 $body$;
-COMMENT ON FUNCTION gavial.is_whole(oid, oid) IS 'whether an answer still has the columns of its query, and its guard';
+COMMENT ON FUNCTION gavial.is_whole(oid, oid) IS
+    'whether an answer still has the columns of its query, but for those that come with its next rows, and its guard';

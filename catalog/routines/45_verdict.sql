@@ -125,6 +125,9 @@ BEGIN
             RAISE cannot_connect_now USING MESSAGE = 'the standing query could not be checked',
                 DETAIL = 'The proxy gave no answer in time.', HINT = 'Try again.';
         ELSIF clock_timestamp() > told + interval '1 second' THEN
+            IF told = asked THEN
+                RAISE NOTICE 'waiting for the proxy to check and plan the query';
+            END IF;
             -- PostgreSQL notices that a proxy is gone by writing to it.
             PERFORM gavial.tell_proxy('waiting');
             told := clock_timestamp();

@@ -75,6 +75,42 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.tell_without_effect(jsonb) IS 'a notice of options that this version accepts and makes no use of';
 
+CREATE OR REPLACE FUNCTION gavial.rows_until_then(query uuid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN s.position IS NULL THEN 'Until then its table has no rows.'
+           ELSE 'Until then its table has the result of the query that was replaced.' END
+    FROM gavial.standing_queries s WHERE s.id = query
+$body$;
+COMMENT ON FUNCTION gavial.rows_until_then(uuid) IS 'what readers see of a query whose result is not computed yet';
+
+CREATE OR REPLACE FUNCTION gavial.how_to_see(name text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT format('SHOW STANDING QUERIES tells when it is computed; REFRESH STANDING QUERY %s waits for it.', name)
+$body$;
+COMMENT ON FUNCTION gavial.how_to_see(text) IS 'how to see whether the result of a query is computed';
+
+CREATE OR REPLACE FUNCTION gavial.tell_not_computed(result regclass) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    standing gavial.standing_queries;
+    name text;
+BEGIN
+    SELECT * INTO standing FROM gavial.standing_queries s WHERE s.table_oid = result AND s.status = 'initialising';
+    IF FOUND THEN
+        name := concat_ws('.', quote_ident(standing.schema_name), quote_ident(standing.name));
+        RAISE NOTICE USING MESSAGE = format('the result of standing query %s is not computed yet', name),
+            DETAIL = 'It is computed after COMMIT. ' || gavial.rows_until_then(standing.id), HINT = gavial.how_to_see(name);
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.tell_not_computed(regclass) IS 'what CREATE says where it does not wait';
+
 CREATE OR REPLACE FUNCTION gavial.create_step(step int, request jsonb, target regclass, schema text, path text)
     RETURNS text
     LANGUAGE plpgsql
@@ -101,7 +137,7 @@ BEGIN
             IF to_regclass(result) IS NULL THEN
                 RETURN format('CREATE TABLE %s AS SELECT * FROM %s WITH NO DATA', result, view);
             END IF;
-            RETURN gavial.add_columns_command(result::regclass, view::regclass);
+            RETURN gavial.widen_command(result::regclass, view::regclass, coalesce((request ->> 'waits')::boolean, false));
         WHEN 3 THEN
             -- PostgreSQL checks here what the caller may read.
             RETURN format('EXPLAIN SELECT * FROM %s', view);
@@ -117,6 +153,9 @@ BEGIN
             RETURN gavial.request('register', result::regclass, view::regclass, jsonb_build_object(
                 'query_text', request -> 'query', 'settings', gavial.settings_now(path), 'options', request -> 'options'));
         ELSE
+            IF NOT coalesce((request ->> 'waits')::boolean, false) THEN
+                PERFORM gavial.tell_not_computed(result::regclass);
+            END IF;
             RETURN NULL;
     END CASE;
 END
@@ -164,6 +203,38 @@ AS $body$
       AND NOT EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = result AND o.attname = a.attname AND o.attnum > 0)
 $body$;
 COMMENT ON FUNCTION gavial.add_columns_command(regclass, regclass) IS 'makes a result fit a replaced query that has more columns';
+
+CREATE OR REPLACE FUNCTION gavial.brings_columns(result regclass) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT EXISTS (
+        SELECT FROM gavial.capture c JOIN pg_roles r ON r.rolname = c.login JOIN pg_class t ON t.oid = result
+        WHERE pg_has_role(r.oid, t.relowner, 'USAGE'))
+$body$;
+COMMENT ON FUNCTION gavial.brings_columns(regclass) IS 'whether the coordinator may add columns to a result when it publishes';
+
+CREATE OR REPLACE FUNCTION gavial.widen_command(result regclass, view regclass, waits boolean) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    command CONSTANT text := gavial.add_columns_command(result, view);
+BEGIN
+    IF command = '' OR EXISTS (SELECT FROM gavial.standing_queries s WHERE s.table_oid = result AND s.position IS NULL) THEN
+        RETURN command;
+    END IF;
+    -- Old rows have no value for a new column. Where the statement waits, columns and rows come in one moment. Where it does
+    -- not, what follows in the transaction may name the columns: they come at once, and the rows of the replaced query go.
+    IF waits AND gavial.brings_columns(result) THEN
+        RETURN '';
+    END IF;
+    RETURN format('ALTER TABLE %1$s DISABLE TRIGGER gavial_guard; DELETE FROM %1$s; %2$s; '
+        'ALTER TABLE %1$s ENABLE TRIGGER gavial_guard; %3$s', result, command, gavial.request('empty', result));
+END
+$body$;
+COMMENT ON FUNCTION gavial.widen_command(regclass, regclass, boolean) IS
+    'makes a result fit a replaced query that has more columns, unless they come with the new rows';
 
 CREATE OR REPLACE FUNCTION gavial.alter_step(step int, request jsonb, target regclass) RETURNS text
     LANGUAGE plpgsql

@@ -55,6 +55,19 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.blocker(text[]) IS 'the process whose lock one of these sessions of the coordinator waits for; 0: a prepared transaction';
 
+CREATE OR REPLACE FUNCTION gavial.holder_of_result(query uuid, run uuid) RETURNS int
+    LANGUAGE sql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- The coordinator waits for no lock on a result: it is told that there is none, and tries again.
+    SELECT gavial.lock_holder(q.result, CASE WHEN q.columns_due THEN 'ACCESS EXCLUSIVE' ELSE 'ROW EXCLUSIVE' END)
+    FROM gavial.queries q
+    WHERE q.id = query AND (q.status_detail LIKE 'trying again%' OR EXISTS (
+        SELECT FROM gavial.runs r WHERE r.id = run AND r.progress LIKE 'trying again%'))
+$body$;
+COMMENT ON FUNCTION gavial.holder_of_result(uuid, uuid) IS
+    'the process that keeps the coordinator from publishing a result that it has tried to publish; 0: a prepared transaction';
+
 CREATE OR REPLACE FUNCTION gavial.progress_of_firing(query uuid) RETURNS text
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -90,26 +103,43 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.reads_of(uuid) IS 'the tables that a standing query reads';
 
-CREATE OR REPLACE FUNCTION gavial.sent_before(run uuid) RETURNS bigint
+CREATE OR REPLACE FUNCTION gavial.others_waiting(run uuid) RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT count(*) FROM gavial.runs o JOIN gavial.runs r ON r.id = run
-    WHERE o.state IN ('waiting', 'running') AND (o.asked, o.id) < (r.asked, r.id)
-      AND (o.process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = o.process))
+    -- In which order their turns come is decided anew each time, by what each is expected to take.
+    SELECT count(DISTINCT coalesce(o.asked_in::text, o.id::text))
+    FROM gavial.runs o
+    WHERE o.state IN ('waiting', 'running') AND (o.process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = o.process))
+      AND NOT EXISTS (SELECT FROM gavial.runs r WHERE r.id = run AND (r.id = o.id OR r.asked_in = o.asked_in))
 $body$;
-COMMENT ON FUNCTION gavial.sent_before(uuid) IS 'how many statements that wait were sent before one of them';
+COMMENT ON FUNCTION gavial.others_waiting(uuid) IS 'how many statements REFRESH and VERIFY wait besides that of a run';
+
+CREATE OR REPLACE FUNCTION gavial.verified_meanwhile(run uuid) RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT o.query_id FROM gavial.runs o
+    WHERE o.kind = 'verify' AND o.state IN ('waiting', 'running') AND o.progress LIKE 'comparing%' AND o.id IS DISTINCT FROM run
+    ORDER BY o.asked LIMIT 1
+$body$;
+COMMENT ON FUNCTION gavial.verified_meanwhile(uuid) IS 'the query that is compared with PostgreSQL''s own result for another run than this one';
 
 CREATE OR REPLACE FUNCTION gavial.turn_of(query uuid, run uuid) RETURNS text
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT format('waiting while another standing query is computed: %s', concat_ws('.', quote_ident(s.schema_name), quote_ident(s.name)))
-        || CASE gavial.sent_before(run) WHEN 0 THEN '' WHEN 1 THEN '; 1 statement was sent before' ELSE format('; %s statements were sent before', gavial.sent_before(run)) END
-    FROM gavial.executions e JOIN gavial.standing_queries s ON s.id = ANY (e.query_ids)
-    WHERE e.finished IS NULL AND e.progress IS NOT NULL AND s.id <> turn_of.query ORDER BY e.id DESC LIMIT 1
+    SELECT w.words || CASE gavial.others_waiting(run) WHEN 0 THEN '' WHEN 1 THEN '; 1 other REFRESH or VERIFY waits too'
+           ELSE format('; %s others of REFRESH and VERIFY wait too', gavial.others_waiting(run)) END
+    FROM (SELECT coalesce(
+        (SELECT format('waiting while another standing query is computed: %s', concat_ws('.', quote_ident(s.schema_name), quote_ident(s.name)))
+         FROM gavial.executions e JOIN gavial.standing_queries s ON s.id = ANY (e.query_ids)
+         WHERE e.finished IS NULL AND e.progress IS NOT NULL AND s.id <> turn_of.query ORDER BY e.id DESC LIMIT 1),
+        (SELECT format('waiting while standing query %s is verified', concat_ws('.', quote_ident(s.schema_name), quote_ident(s.name)))
+         FROM gavial.standing_queries s WHERE s.id = gavial.verified_meanwhile(run)))) w (words)
+    WHERE w.words IS NOT NULL
 $body$;
-COMMENT ON FUNCTION gavial.turn_of(uuid, uuid) IS 'which other query is computed while a statement waits, and its place in the queue';
+COMMENT ON FUNCTION gavial.turn_of(uuid, uuid) IS 'which query is computed or verified while a statement waits, and how many others wait';
 
 CREATE OR REPLACE FUNCTION gavial.progress_of(query uuid, run uuid = NULL) RETURNS text
     LANGUAGE sql STABLE
@@ -124,9 +154,9 @@ AS $body$
         (SELECT a.progress FROM gavial.awaited a WHERE a.id = run),
         gavial.progress_of_firing(query),
         gavial.turn_of(query, run),
+        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query AND q.status_detail LIKE 'trying again%'),
         (SELECT format('waiting for changes to be captured up to %s (now at %s)', a.target, coalesce(c.position::text, 'the beginning'))
          FROM gavial.awaited a, gavial.capture c WHERE a.id = run AND c.position IS DISTINCT FROM greatest(c.position, a.target)),
-        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query AND q.status = 'initialising'),
         'computing the result')
 $body$;
 COMMENT ON FUNCTION gavial.progress_of(uuid, uuid) IS 'what is being done for a query, or for a statement that waits';
@@ -147,13 +177,22 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.sentence(text) IS 'a message as a sentence of a DETAIL';
 
+CREATE OR REPLACE FUNCTION gavial.when_again(moment timestamptz) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN $1 > clock_timestamp() THEN format('It is tried again by itself, at %s at the latest.', date_trunc('second', $1))
+           ELSE 'It is tried again by itself.' END
+$body$;
+COMMENT ON FUNCTION gavial.when_again(timestamptz) IS 'when what failed is tried again, as a sentence';
+
 CREATE OR REPLACE FUNCTION gavial.state_of_wait(query uuid, run uuid, waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
     looked CONSTANT timestamptz := clock_timestamp();
-    began CONSTANT timestamptz := to_timestamp((waiting ->> 'since')::float8);
+    began CONSTANT timestamptz := coalesce((SELECT a.asked FROM gavial.awaited a WHERE a.id = run), to_timestamp((waiting ->> 'since')::float8));
     present CONSTANT timestamptz := to_timestamp((waiting ->> 'present')::float8);
     -- A proxy that has no coordinator beside it waits for none to start; others start one again within ten seconds.
     patience CONSTANT interval := make_interval(secs => coalesce(nullif(current_setting('gavial.patience', true), ''), '20')::float8);
@@ -178,7 +217,7 @@ BEGIN
 
     ELSIF coordinator.process IS NULL AND capture.attempted >= began THEN
         RETURN gavial.told('the coordinator cannot work on this database', gavial.sentence(capture.detail),
-            'It tries again by itself. Run the statement again when that is mended.', '57P03');
+            gavial.when_again(capture.next_attempt) || ' Run the statement again when that is mended.', '57P03');
     ELSIF coordinator.process IS NULL AND looked > present + patience THEN
         RETURN gavial.told('no coordinator is at work on this database',
             CASE WHEN capture.attempted IS NOT NULL THEN gavial.sentence(capture.detail) END,
@@ -186,7 +225,7 @@ BEGIN
                  ELSE 'The log of "gavial serve" says why it does not work on this database.' END, '57P03');
     ELSIF coordinator.process IS NULL THEN
         RETURN gavial.told('waiting for the coordinator to begin work on this database',
-            CASE WHEN capture.attempted IS NOT NULL THEN gavial.sentence(capture.detail) END);
+            CASE WHEN capture.attempted IS NOT NULL THEN concat_ws(' ', gavial.sentence(capture.detail), gavial.when_again(capture.next_attempt)) END);
     ELSIF looked > coordinator.seen + interval '30 seconds' THEN
         RETURN gavial.told('the coordinator does not answer',
             format('It holds its lock on this database in process %s of the server, and was last seen at %s.', coordinator.process, date_trunc('second', coordinator.seen)),
@@ -194,19 +233,23 @@ BEGIN
     ELSIF looked > coordinator.seen + interval '5 seconds' THEN
         RETURN gavial.told(format('waiting for the coordinator, which was last seen at %s', date_trunc('second', coordinator.seen)));
 
-    ELSIF stopped.relation IS NOT NULL THEN
-        RETURN gavial.told(format('changes of table %s cannot be captured', stopped.relation), gavial.sentence(stopped.detail), NULL, '55000');
     ELSIF capture.state IN ('paused', 'failed') AND capture.attempted >= began THEN
         RETURN gavial.told('changes cannot be captured', gavial.sentence(capture.detail),
             CASE capture.state WHEN 'paused' THEN 'Free space on the disk of the warehouse. ' ELSE '' END
-            || 'Capture then goes on by itself, and nothing is lost.', CASE capture.state WHEN 'paused' THEN '53100' ELSE '55000' END);
+            || 'Nothing is lost. ' || gavial.when_again(capture.next_attempt), CASE capture.state WHEN 'paused' THEN '53100' ELSE '55000' END);
     ELSIF capture.state IN ('paused', 'failed') THEN
-        RETURN gavial.told('waiting for capture, which failed: ' || capture.detail);
+        RETURN gavial.told('waiting for capture, which failed: ' || capture.detail, gavial.when_again(capture.next_attempt));
+    ELSIF stopped.attempted >= began THEN
+        RETURN gavial.told(format('standing query "%s" is in error', standing.name),
+            gavial.sentence(format('table %s cannot be captured: %s', stopped.relation, stopped.detail)),
+            'It is tried again by itself, ever less often, and whenever a statement waits for it.', '55000');
+    ELSIF stopped.relation IS NOT NULL THEN
+        RETURN gavial.told(format('waiting until table %s is tried again, which cannot be captured: %s', stopped.relation, stopped.detail));
     END IF;
 
-    blocker := gavial.blocker(ARRAY['gavial answers', 'gavial capture', format('gavial position %s', run)] || ARRAY(
+    blocker := coalesce(gavial.holder_of_result(query, run), gavial.blocker(ARRAY['gavial answers', 'gavial capture', format('gavial position %s', run)] || ARRAY(
         SELECT w.session FROM unnest(ARRAY['gavial coordinator', 'gavial position']) AS w (session)
-        WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) WHERE s.state = 'joining')));
+        WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) WHERE s.state = 'joining'))));
     IF blocker IS NULL THEN
         RETURN gavial.told(gavial.progress_of(query, run));
     END IF;

@@ -85,27 +85,71 @@ COMMENT ON FUNCTION gavial.ask(text, oid, uuid, int) IS
     'enters what the client of a process waits for: a result, or its verification, with all that was committed before';
 REVOKE ALL ON FUNCTION gavial.ask(text, oid, uuid, int) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION gavial.with_failure(waiting jsonb, run text, state jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    IF jsonb_array_length(waiting -> 'runs') > 1 THEN
+        RAISE WARNING USING ERRCODE = state ->> 'sqlstate',
+            MESSAGE = format('standing query %s is not refreshed: %s', waiting #>> ARRAY['names', run], state ->> 'message'),
+            DETAIL = coalesce(state ->> 'detail', ''), HINT = coalesce(state ->> 'hint', '');
+    END IF;
+    RETURN waiting || jsonb_build_object('failed', coalesce(waiting -> 'failed', '{}') || jsonb_build_object(run, state));
+END
+$body$;
+COMMENT ON FUNCTION gavial.with_failure(jsonb, text, jsonb) IS
+    'notes that one of the runs a client waits for has failed; where there are several, the client is told at once';
+
+CREATE OR REPLACE FUNCTION gavial.end_of_runs(waiting jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- Of several runs those that did well have published their results.
+    SELECT CASE WHEN jsonb_array_length(waiting -> 'runs') = 1 THEN min(f.state::text)::jsonb ELSE gavial.told(
+        format('%s of %s standing queries are not refreshed: %s', count(*), jsonb_array_length(waiting -> 'runs'),
+               string_agg(waiting #>> ARRAY['names', r.run], ', ' ORDER BY r.place)),
+        string_agg(format('%s: %s', waiting #>> ARRAY['names', r.run], gavial.sentence(f.state ->> 'message')), E'\n' ORDER BY r.place),
+        (array_agg(f.state ->> 'hint' ORDER BY r.place) FILTER (WHERE f.state ? 'hint'))[1],
+        (array_agg(f.state ->> 'sqlstate' ORDER BY r.place))[1]) END
+    FROM jsonb_array_elements_text(waiting -> 'runs') WITH ORDINALITY AS r (run, place)
+    CROSS JOIN LATERAL (SELECT waiting -> 'failed' -> r.run AS state) f
+    WHERE f.state IS NOT NULL
+    HAVING count(*) > 0
+$body$;
+COMMENT ON FUNCTION gavial.end_of_runs(jsonb) IS 'how a statement ends all of whose runs have ended; null where none has failed';
+
 CREATE OR REPLACE FUNCTION gavial.news_of_runs(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    runs CONSTANT uuid[] := ARRAY(SELECT jsonb_array_elements_text(waiting -> 'runs')::uuid);
+    coming jsonb;
+    awaited text;
     run gavial.awaited;
+    state jsonb;
 BEGIN
-    IF (SELECT count(*) FROM gavial.awaited r WHERE r.id = ANY (runs)) <> cardinality(runs) THEN
-        -- Its runs go with a query.
-        RETURN waiting || jsonb_build_object('end', gavial.told('the standing query was dropped', NULL, NULL, '42704'));
+    FOR awaited IN SELECT jsonb_array_elements_text(waiting -> 'runs') LOOP
+        CONTINUE WHEN coalesce(waiting -> 'failed' ? awaited, false);
+        SELECT * INTO run FROM gavial.awaited r WHERE r.id = awaited::uuid;
+        IF run.id IS NULL THEN
+            -- Its runs go with a query.
+            waiting := gavial.with_failure(waiting, awaited, gavial.told('the standing query was dropped', NULL, NULL, '42704'));
+        ELSIF run.state = 'failed' THEN
+            waiting := gavial.with_failure(waiting, awaited, gavial.told(run.message, run.detail, run.hint, run.sqlstate));
+        ELSIF run.state <> 'done' AND coming IS NULL THEN
+            coming := jsonb_build_object('run', run.id, 'of', run.query_id);
+        END IF;
+    END LOOP;
+    IF coming IS NOT NULL THEN
+        RETURN waiting || coming;
     END IF;
-    SELECT * INTO run FROM gavial.awaited r
-    WHERE r.id = ANY (runs) AND r.state <> 'done' ORDER BY r.state <> 'failed', r.asked, r.id LIMIT 1;
-    IF run.state = 'failed' THEN
-        RETURN waiting || jsonb_build_object('end', gavial.told(run.message, run.detail, run.hint, run.sqlstate));
-    END IF;
-    RETURN CASE WHEN run.id IS NOT NULL THEN waiting || jsonb_build_object('run', run.id, 'of', run.query_id) END;
+    state := gavial.end_of_runs(waiting);
+    RETURN CASE WHEN state IS NOT NULL THEN waiting || jsonb_build_object('end', state) END;
 END
 $body$;
-COMMENT ON FUNCTION gavial.news_of_runs(jsonb) IS 'which run a client waits for; null when all are done, with an end when one failed';
+COMMENT ON FUNCTION gavial.news_of_runs(jsonb) IS
+    'which run a client waits for; null when all are done, with an end when all have ended and some have failed';
 
 CREATE OR REPLACE FUNCTION gavial.news_of_result(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
@@ -117,7 +161,10 @@ BEGIN
     SELECT * INTO standing FROM gavial.standing_queries q WHERE q.id = (waiting ->> 'query')::uuid;
     RETURN CASE
         WHEN standing.id IS NULL THEN waiting || jsonb_build_object('end', gavial.told('the standing query was dropped', NULL, NULL, '42704'))
-        WHEN standing.status = 'initialising' THEN waiting || jsonb_build_object('of', standing.id)
+        -- A table that cannot be captured is tried again: whether that ends the wait is not decided here.
+        WHEN standing.status = 'initialising' OR standing.status = 'error' AND EXISTS (
+            SELECT FROM gavial.reads_of(standing.id) r (relation) JOIN gavial.sources s USING (relation) WHERE s.state = 'stopped')
+            THEN waiting || jsonb_build_object('of', standing.id)
         WHEN standing.status <> 'active' THEN waiting || jsonb_build_object('end', gavial.told(
             coalesce(standing.status_detail, 'it is ' || standing.status), NULL, NULL, coalesce(standing.status_sqlstate, '55000')))
     END;
@@ -149,7 +196,10 @@ BEGIN
             PERFORM gavial.tell_proxy('waiting');
         END IF;
         state := gavial.state_of_wait((waiting ->> 'of')::uuid, (waiting ->> 'run')::uuid, waiting);
-        IF state ? 'sqlstate' THEN
+        IF state ? 'sqlstate' AND jsonb_array_length(waiting -> 'runs') > 1 THEN
+            PERFORM gavial.give_up(jsonb_build_object('runs', jsonb_build_array(waiting -> 'run')));
+            RETURN gavial.with_failure(waiting, waiting ->> 'run', state);
+        ELSIF state ? 'sqlstate' THEN
             RETURN waiting || jsonb_build_object('end', state);
         ELSIF seconds >= (waiting ->> 'tells')::float8 AND state IS DISTINCT FROM waiting -> 'told' THEN
             waiting := waiting || jsonb_build_object('told', state);
@@ -184,8 +234,8 @@ BEGIN
     ELSE
         RAISE WARNING USING ERRCODE = state ->> 'sqlstate',
             MESSAGE = format('standing query %s is kept, and its result is not computed yet', name),
-            DETAIL = concat_ws(' ', gavial.sentence(state ->> 'message'), state ->> 'detail'),
-            HINT = concat_ws(' ', state ->> 'hint', format('To remove the query: DROP STANDING QUERY %s.', name));
+            DETAIL = concat_ws(' ', gavial.sentence(state ->> 'message'), state ->> 'detail', gavial.rows_until_then((waiting ->> 'query')::uuid)),
+            HINT = concat_ws(' ', state ->> 'hint', gavial.how_to_see(name), format('DROP STANDING QUERY %s removes the query.', name));
     END IF;
 END
 $body$;
@@ -242,6 +292,7 @@ DECLARE
     request pg_catalog.jsonb;
     run pg_catalog.uuid;
     runs pg_catalog.uuid[];
+    names pg_catalog.jsonb := '{}';
 BEGIN
     CALL gavial.look_around(alone);
     PERFORM gavial.require_alone(alone, tag);
@@ -250,9 +301,11 @@ BEGIN
         EXECUTE gavial.refresh_command(
             pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(request, 'as_written')), request, run);
         runs := pg_catalog.array_append(runs, run);
+        names := pg_catalog.jsonb_set(names, ARRAY[run::pg_catalog.text], pg_catalog.to_jsonb(
+            pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(request, 'as_written'))::pg_catalog.text));
     END LOOP;
     COMMIT;
-    CALL gavial.wait(pg_catalog.jsonb_build_object('runs', pg_catalog.to_jsonb(runs)));
+    CALL gavial.wait(pg_catalog.jsonb_build_object('runs', pg_catalog.to_jsonb(runs), 'names', names));
     PERFORM gavial.tag(tag);
 END
 $body$;
@@ -262,21 +315,9 @@ CREATE OR REPLACE FUNCTION gavial.first_answer(target regclass) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT jsonb_build_object('query', s.id) FROM gavial.standing_queries s WHERE s.table_oid = target
+    SELECT jsonb_build_object('query', s.id, 'since', extract(epoch FROM now())) FROM gavial.standing_queries s WHERE s.table_oid = target
 $body$;
 COMMENT ON FUNCTION gavial.first_answer(regclass) IS 'what CREATE waits for';
-
-CREATE OR REPLACE FUNCTION gavial.say_answer_follows(waiting jsonb) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    IF EXISTS (SELECT FROM gavial.standing_queries s WHERE s.id = (waiting ->> 'query')::uuid AND s.status = 'initialising') THEN
-        RAISE NOTICE USING MESSAGE = 'the result of the standing query follows after COMMIT', HINT = 'Until then its table is empty.';
-    END IF;
-END
-$body$;
-COMMENT ON FUNCTION gavial.say_answer_follows(jsonb) IS 'what CREATE says where it cannot wait';
 
 CREATE OR REPLACE FUNCTION gavial.may_wait(requests jsonb, alone boolean) RETURNS boolean
     LANGUAGE sql
@@ -295,13 +336,12 @@ DECLARE
 BEGIN
     CALL gavial.look_around(alone);
     alone := gavial.may_wait(requests, alone);
+    requests := pg_catalog.jsonb_set(requests, '{0,waits}', pg_catalog.to_jsonb(alone));
     CALL gavial.perform(requests, tag);
     waiting := gavial.first_answer(pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(requests, '0', 'as_written')));
     IF alone THEN
         COMMIT;
         CALL gavial.wait(waiting);
-    ELSE
-        PERFORM gavial.say_answer_follows(waiting);
     END IF;
 END
 $body$;

@@ -21,7 +21,8 @@ CREATE OR REPLACE FUNCTION gavial.await_run(kind text, statement text, target re
 AS $body$
 DECLARE
     patience CONSTANT interval := '20 seconds';
-    asked timestamptz := clock_timestamp();
+    asked CONSTANT timestamptz := clock_timestamp();
+    told timestamptz := asked;
 BEGIN
     IF coalesce(current_setting('gavial.nonce', true), '') = '' THEN
         PERFORM gavial.refuse('57P03', format('%s runs through Gavial only', statement));
@@ -32,7 +33,15 @@ BEGIN
     PERFORM gavial.tell_proxy(format('%s %s %s %s', kind, target::oid, run, pg_backend_pid()));
     WHILE NOT EXISTS (SELECT FROM gavial.verifications v WHERE v.run_id = run) LOOP
         IF clock_timestamp() > asked + patience THEN
-            PERFORM gavial.refuse('57P03', format('%s could not begin', statement), 'The proxy gave no answer in time.', 'Try again.');
+            PERFORM gavial.refuse('57P03', format('%s could not begin', statement),
+                'The proxy could not enter it: its log says why.', 'Try again.');
+        ELSIF clock_timestamp() > told + interval '1 second' THEN
+            IF told = asked THEN
+                RAISE NOTICE USING MESSAGE = format('waiting for the proxy to enter %s', statement),
+                    DETAIL = 'For that it needs a connection of its own to the server.';
+            END IF;
+            PERFORM gavial.tell_proxy('waiting');
+            told := clock_timestamp();
         END IF;
         PERFORM pg_sleep(0.005);
     END LOOP;
