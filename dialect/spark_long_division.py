@@ -1,7 +1,8 @@
 """Division of numerics whose digits only the rows tell: digit by digit, from how PostgreSQL writes them.
 
 NaN and the infinities are divided too, and numbers that have no decimal; what needs more than 38 digits on
-the way is an error. `dialect/spark_division.py` says how many digits PostgreSQL gives a quotient.
+the way, or gives more than 20 before the point, is an error. `dialect/spark_division.py` says how many digits
+PostgreSQL gives a quotient.
 """
 
 from __future__ import annotations
