@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from dialect.bind import bind
 from dialect.bound import Query
 from dialect.spark import Environment
 from planner.delta_method import Method
+from planner.fingerprint import fingerprint
 from planner.plan import Planned, plan
 from planner.statistics import Statistics
 
@@ -66,6 +66,6 @@ def plan_bound(bound: Bound, statistics: Statistics, methods: tuple[Method, ...]
     return plan(bound.query, tables, statistics, methods=methods, environment=bound.environment)
 
 
-def digest_of(planned: Planned) -> str:
+def fingerprint_of(planned: Planned) -> str:
     """Fingerprint of what is kept and how: of another one nothing can be used."""
-    return hashlib.sha256(repr((LAYOUT, planned.delta, planned.values)).encode()).hexdigest()
+    return fingerprint(planned.delta, planned.values, LAYOUT)

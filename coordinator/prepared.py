@@ -14,7 +14,7 @@ from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import ListOf, Plain, Shaped
 from catalog.store import hold_epoch
-from coordinator.planning import Bound, bind_view, digest_of, plan_bound
+from coordinator.planning import Bound, bind_view, fingerprint_of, plan_bound
 from coordinator.publishing import Answer, StoredColumn
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.work import Work, node_buffers
@@ -80,7 +80,7 @@ def _planned_before(connection: Connection, query: Running, bound: Bound) -> Pla
     if before is None:
         return None
     planned = plan_bound(bound, statistics_from_json(before[1]), methods_of(query.options))
-    return planned if digest_of(planned) == before[0] else None
+    return planned if fingerprint_of(planned) == before[0] else None
 
 
 def _plan_anew(connection: Connection, place: Place, query: Running, bound: Bound) -> Planned:
@@ -91,7 +91,7 @@ def _plan_anew(connection: Connection, place: Place, query: Running, bound: Boun
     with connection.transaction():
         hold_epoch(connection, place.epoch)
         lock_query(connection, query.id)
-        files = save_plan(connection, query.id, digest_of(planned), described, pattern)
+        files = save_plan(connection, query.id, fingerprint_of(planned), described, pattern)
     place.warehouse.remove(files)
     return planned
 

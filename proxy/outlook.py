@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from catalog.schema import TableName
 from coordinator.forecast import History, forecast
 from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
-from coordinator.planning import digest_of
+from coordinator.planning import fingerprint_of
 from coordinator.statistics import table_statistics
 from dialect.expectations import rows_expected
 from planner.cost import Weights, weights_from
@@ -44,7 +44,7 @@ class Outlook:
         """How often its parts would be worked; None where nobody knows what comes."""
         if not any(changed_rows(each) for each in self.arrivals.values()):
             return None
-        is_known = self.plan == digest_of(planned)
+        is_known = self.plan == fingerprint_of(planned)
         return schedule(
             planned.delta,
             self.statistics,

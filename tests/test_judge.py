@@ -11,7 +11,7 @@ import pytest
 from catalog.errors import Error
 from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
-from coordinator.planning import digest_of
+from coordinator.planning import fingerprint_of
 from dialect.places import places_in
 from dialect.statements import Query
 from planner.cost import Weights
@@ -165,7 +165,7 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
     }
     key, value = of_parts[what]
     learned: dict[str, Any] = {
-        "plan": digest_of(planned) if plan == "own" else plan,
+        "plan": fingerprint_of(planned) if plan == "own" else plan,
         key: {str(each.writes): value for each in planned.delta.subplans},
     }
     corrected = replace(plain, figures={**plain.figures, **learned})
