@@ -47,6 +47,13 @@ def open_bank(connection: psycopg.Connection) -> None:
     )
 
 
+def create_queries(connection: psycopg.Connection) -> None:
+    """The queries, whose results change together."""
+    for name, query in QUERIES.items():
+        options = "WITH (PUBLISH_GROUP = 'bank')"
+        connection.execute(f"CREATE STANDING QUERY {name} {options} AS {query} WITH NO DATA".encode())
+
+
 def transfer(connection: psycopg.Connection, choice: random.Random) -> None:
     """Money moves: one transaction over four tables. The row that numbers them is held to the end."""
     giver, taker = choice.sample(range(ACCOUNTS), 2)

@@ -14,7 +14,7 @@ import psycopg
 
 from catalog.failpoints import VARIABLE
 from tests.answering import ANSWER_SECONDS, ask, check, ended, refresh, wait_until_answered
-from tests.bank import QUERIES, check_answers, open_bank, transfer
+from tests.bank import QUERIES, check_answers, create_queries, open_bank, transfer
 from tests.capturing import Coordinator, coordinator, one
 from tests.processes import alive, descendants, processes
 from tests.servers import Server, wait_until
@@ -52,8 +52,7 @@ class Site:
         self._ending = ExitStack()
         with session(dsn) as user:
             open_bank(user)
-            for name, query in QUERIES.items():
-                user.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
+            create_queries(user)
             self.dsn = server.dsn(dbname=str(one(user, "SELECT current_database()")))
         self.running = self._begin()
         with session(self.dsn) as user:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import psycopg
 import pytest
 
 from tests.answering import ANSWER_SECONDS, check, refresh, wait_until_answered
-from tests.bank import QUERIES, busy, check_answers, open_bank
+from tests.bank import QUERIES, busy, check_answers, create_queries, open_bank
 from tests.servers import Server, gavial, wait_until
 from tests.standing import fresh_database, session
 
@@ -26,18 +27,26 @@ def dsn(postgres18: Server) -> Iterator[str]:
         yield made
 
 
+@dataclass(slots=True)
+class Reading:
+    """The moments that a client has seen all answers at, and why it sees no more."""
+
+    moments: list[tuple[int, int]] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+
+
 @contextmanager
-def read(dsn: str) -> Iterator[list[tuple[int, int]]]:
-    """The moments of all answers that a client sees who looks again and again while this lasts."""
-    stop, seen, failures = threading.Event(), list[tuple[int, int]](), list[BaseException]()
+def read(dsn: str) -> Iterator[Reading]:
+    """What a client sees who looks again and again while this lasts."""
+    stop, seen = threading.Event(), Reading()
 
     def poll() -> None:
         try:
             with session(dsn) as connection:
                 while not stop.wait(0.05):
-                    seen.append(check_answers(connection))
+                    seen.moments.append(check_answers(connection))
         except (AssertionError, psycopg.Error) as error:
-            failures.append(error)
+            seen.failures.append(error)
 
     thread = threading.Thread(target=poll)
     thread.start()
@@ -46,15 +55,14 @@ def read(dsn: str) -> Iterator[list[tuple[int, int]]]:
     finally:
         stop.set()
         thread.join()
-    assert not failures, failures
-    assert seen == sorted(seen), "a position went back"
+    assert not seen.failures, seen.failures
+    assert seen.moments == sorted(seen.moments), "a position went back"
 
 
 def test_every_answer_is_that_of_a_prefix_of_commits(dsn: str) -> None:
     with session(dsn) as user:
         open_bank(user)
-        for name, query in QUERIES.items():
-            user.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
+        create_queries(user)
         wait_until_answered(user, QUERIES)
         refresh(user, *QUERIES)
         with read(dsn) as seen, read(dsn) as also_seen, busy(dsn, writers=4, seed=3):
@@ -63,7 +71,11 @@ def test_every_answer_is_that_of_a_prefix_of_commits(dsn: str) -> None:
             with user.transaction():
                 for name in QUERIES:
                     user.execute(f"ALTER STANDING QUERY {name} SET (TRIGGER = 'every 1 second')".encode())
-            before = len(set(seen))
-            wait_until(lambda: len(set(seen)) >= before + TRIGGERED, "nothing fires", ANSWER_SECONDS)
-        assert len(set(also_seen)) > TRIGGERED
+            before = len(set(seen.moments))
+            wait_until(
+                lambda: bool(seen.failures) or len(set(seen.moments)) >= before + TRIGGERED,
+                "nothing fires",
+                ANSWER_SECONDS,
+            )
+        assert len(set(also_seen.moments)) > TRIGGERED
         check(user, *QUERIES)
