@@ -222,4 +222,4 @@ def _field(field: Field) -> Written:
 
 
 def _type(type_: SqlType) -> Written:
-    return [type_.oid, type_.typmod, type_.collation]
+    return [type_.oid, type_.typmod, type_.collation, type_.wide]
