@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from tests.fuzzkinds import Feature
+from tests.fuzzvalues import Feature
 
 
 def _read(text: str) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
 
+from tests.fuzzcomposed import PRELUDE
 from tests.fuzzingsite import site
-from tests.fuzzkinds import PRELUDE, Feature
+from tests.fuzzvalues import Feature
 from tests.playing import Finding, Player
 from tests.randomcases import RandomCase
 from tests.randomsurfaces import Surfaces

@@ -2,74 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
-from random import Random
 from typing import Final
 
-
-class Feature(Enum):
-    """What a generated case may use; each can be switched off while a bug of it is known."""
-
-    SCALE = "numeric values of equal value and different scale, and expressions that show the scale"
-    NUMERIC_SPECIALS = "NaN and the infinities in numeric"
-    NUMERIC_LARGE = "numeric values of more than 20 digits before the point or 18 behind it"
-    NEGATIVE_ZERO = "-0 in real and double precision"
-    JSONB_SCALE = "jsonb values such as 1 and 1.0"
-    PADDING = "the padding of character(n)"
-    REAL_SUM = "sum and avg of real"
-    TIMETZ = "time with time zone"
-    MIDNIGHT = "24:00:00"
-    FAR_DATES = "infinite dates and those outside the years 1 to 9999"
-    BOUNDS = "arrays of several dimensions or with other lower bounds than 1"
-    UNREAD = "values that cannot be stored in columns that no query reads"
-    EQUAL_ARRAYS = "count(DISTINCT) of arrays whose elements may be equal and written differently"
-    GENERATED = "stored generated columns"
-    PARTITIONS = "queries on a partitioned table and on its partitions"
-    ERRORS = "expressions that raise errors for some values"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A type as columns declare it, and the texts of its values.
-
-    `edges` gives values that need a feature; `spellings` says that equal values may be written differently.
-    """
-
-    name: str
-    family: str
-    values: tuple[str, ...]
-    edges: Mapping[Feature, tuple[str, ...]] = field(default_factory=dict)
-    needs: Feature | None = None
-    spellings: bool = False
-    normal: str | None = None
-
-    def literal(self, random: Random, features: frozenset[Feature]) -> str:
-        """A value as SQL has it, cast to the type."""
-        texts = self.texts(features)
-        if self.normal is not None and random.random() < 0.2:
-            return quoted(self.normal.format(random.gauss(0, 1)), self.cast)
-        return quoted(random.choice(texts), self.cast)
-
-    def texts(self, features: frozenset[Feature]) -> tuple[str, ...]:
-        """The values that these features allow."""
-        return (
-            *self.values,
-            *(text for feature, texts in self.edges.items() if feature in features for text in texts),
-        )
-
-    @property
-    def cast(self) -> str:
-        """The type's name in a cast."""
-        return self.name.partition(" COLLATE")[0]
-
-
-def quoted(text: str, cast: str) -> str:
-    """A literal on one line."""
-    escaped = text.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n").replace("\t", "\\t")
-    return f"{'E' if chr(92) in escaped else ''}'{escaped}'::{cast}"
-
+from tests.fuzzcomposed import COMPOSED
+from tests.fuzzvalues import Feature, Kind
 
 _TEXTS: Final = (
     *(
@@ -317,49 +253,7 @@ KINDS: Final = (
         ),
         spellings=True,
     ),
-    Kind("mood", "enum", ("zeta", "alpha", "mid")),
-    Kind("positive", "int", ("1", "2", "2147483647")),
-    Kind("code", "text", ("", "a", "abc", "A")),
-    Kind("amount", "numeric", ("0.000", "1.500", "-99.999"), normal="{:.3f}"),
-    Kind(
-        "integer[]",
-        "array",
-        ("{}", "{1}", "{1,2}", "{2,1}", "{NULL}", "{1,NULL,3}", "{-2147483648,2147483647}"),
-        {Feature.BOUNDS: ("{{1,2},{3,4}}", "[0:1]={1,2}", "[2:2]={1}")},
-    ),
-    Kind(
-        "text[]",
-        "array",
-        ("{}", '{""}', "{a,b}", "{NULL}", '{"NULL","a b","{}"}', '{"a\\"b"}', "{ä}"),
-        {Feature.BOUNDS: ("{{a},{b}}", "[0:0]={a}")},
-    ),
-    Kind(
-        "double precision[]",
-        "array",
-        ("{}", "{1.5,NaN}", "{Infinity,-Infinity}", "{NULL,0}"),
-        {Feature.NEGATIVE_ZERO: ("{-0}", "{0}"), Feature.BOUNDS: ("{{1,2}}",)},
-        spellings=True,
-    ),
-    Kind(
-        "numeric[]",
-        "array",
-        ("{}", "{1.5,2.25}", "{NULL}", "{0}"),
-        {Feature.SCALE: ("{1.0}", "{1}", "{1.00,2}"), Feature.BOUNDS: ("{{1.0}}",)},
-        needs=Feature.SCALE,
-        spellings=True,
-    ),
-    Kind(
-        "date[]", "array", ("{}", "{2000-02-29,NULL}", "{1970-01-01}"), {Feature.FAR_DATES: ("{infinity}",)}
-    ),
-    Kind(
-        "jsonb[]",
-        "array",
-        ("{}", '{"{\\"a\\": 1}"}', "{null,NULL}"),
-        {Feature.JSONB_SCALE: ("{1.0}", "{1}")},
-        spellings=True,
-    ),
-    Kind("boolean[]", "array", ("{}", "{t,f,NULL}")),
-    Kind("timestamptz[]", "array", ("{}", '{"2000-02-29 12:34:56.789+03"}')),
+    *COMPOSED,
 )
 
 UNREAD: Final = (
@@ -372,11 +266,3 @@ UNREAD: Final = (
 
 UNSTORABLE: Final = (("numeric", "'NaN'"), ("date", "'infinity'"), ("integer[]", "'{{1},{2}}'"))
 """The same, of types that are stored, with values that are not."""
-
-PRELUDE: Final = (
-    "CREATE TYPE mood AS ENUM ('zeta', 'alpha', 'mid')",
-    "CREATE TYPE pair AS (x integer, y text)",
-    "CREATE DOMAIN positive AS integer CHECK (VALUE > 0)",
-    "CREATE DOMAIN code AS varchar(3)",
-    "CREATE DOMAIN amount AS numeric(9,3) NOT NULL DEFAULT 0",
-)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from tests.fuzzkinds import KINDS, UNREAD, UNSTORABLE, Feature, Kind
+from tests.fuzzkinds import KINDS, UNREAD, UNSTORABLE
+from tests.fuzzvalues import Feature, Kind
 from tests.standingcases import Change, Column, Insert, Other, Restart, Statement, Step, Table, Update
 
 ROWS: Final = 12

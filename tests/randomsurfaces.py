@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from tests.fuzzexpressions import templates
-from tests.fuzzkinds import Feature, Kind
+from tests.fuzzvalues import Feature, Kind
 from tests.randomcases import Readable
 from tests.standingcases import Free, Query
 

@@ -7,8 +7,10 @@ from itertools import islice
 from random import Random
 from typing import Final
 
+from tests.fuzzcomposed import PRELUDE
 from tests.fuzzexpressions import templates
-from tests.fuzzkinds import KINDS, PRELUDE, Feature, Kind, quoted
+from tests.fuzzkinds import KINDS
+from tests.fuzzvalues import Feature, Kind, quoted
 from tests.standingcases import Case, Column, Free, Insert, Query, Table
 
 TARGETS: Final = 8

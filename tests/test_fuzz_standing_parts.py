@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.freedom import contrasts, unlike, unwitnessed
 from tests.fuzzexpressions import OF_FAMILIES, templates
 from tests.fuzzingstanding import KNOWN_BUGS, SOUND, features_of, random_case
-from tests.fuzzkinds import KINDS, Feature, quoted
+from tests.fuzzkinds import KINDS
+from tests.fuzzvalues import Feature, quoted
 from tests.shrinking import shrink, without_some
 from tests.standingcases import (
     Case,
