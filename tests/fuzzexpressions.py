@@ -57,6 +57,7 @@ _OF_FAMILIES: Final[Mapping[str, str]] = {
     {c} & 12; {c} | 1; {c} # 5; ~{c}; {c} << 3; {c} >> 2; sign({c}); {c}::numeric / 7; {c} / 2.0;
     to_hex({c}::bigint); {c}::float8 / 3; !power({c}, 2); sqrt({c}::float8 * {c}::float8); {c} < 1.5;
     {c}::numeric * 1.10; round({c}::numeric, -1); {c} = 1::float8; div({c}::numeric, 7); !{c}::oid;
+    {c} % -1; +{c}; !{c} / -1; !{i} / {c}; !{i} % {c}; !{c} - {d}; abs({c}::bigint / 2); !{c}::float8::bigint;
     {c}::bool; cbrt({c}::float8); width_bucket({c}::float8, 0, 10, 5); to_char({c}, 'FM999G999');
     -{c}::numeric
     """,
@@ -66,28 +67,42 @@ _OF_FAMILIES: Final[Mapping[str, str]] = {
     !{c}::bigint; !sqrt({c}); cbrt({c}); !exp({c}); !ln({c}); atan2({c}, -1); atan({c}); tanh({c});
     !power({c}, 2); degrees({c}::float8); {c} + 0; {c} * 1; 0 - {c}; {c}::float8 = {d}::float8; {c} > 0;
     {c} = 'NaN'; {c}::text::float8; !{c} % 2; !sin({c}); {c} BETWEEN -1 AND 1; !1 / {c}; {c} / 2;
-    !{c}::numeric(12,4); !{c}::smallint; !round({c}::numeric, 2); {c}::real::text; asinh({c})
+    !{c}::numeric(12,4); !{c}::smallint; !round({c}::numeric, 2); {c}::real::text; asinh({c}); +{c};
+    !{c}::real * 3; !{c} * {i}; !{c}::real + 1::real; {c} = {i}; {c} < 0.1; {c} = 0.1::real; @ {c};
+    round({c} / 2)
     """,
     "text": r"""
     upper({c}); lower({c}); initcap({c}); length({c}); octet_length({c}); {c} || {d}; {c} || {t};
     substr({c}, 2); substr({c}, 1, 2); substring({c} FROM 2 FOR 1); left({c}, 2); left({c}, -1);
-    right({c}, 2); position({t} IN {c}); replace({c}, 'a', 'xy'); btrim({c}); ltrim({c}, 'a '); rtrim({c});
-    reverse({c}); lpad({c}, 4, '*'); rpad({c}, 3); repeat({c}, 2); {c} LIKE 'a%'; {c} LIKE '_';
-    {c} ILIKE '%A%'; {c} NOT LIKE '%\%'; split_part({c}, 'b', 1); translate({c}, 'ab', 'x'); ascii({c});
-    md5({c}); {c} COLLATE "C" < {l}; quote_literal({c}); quote_ident({c}); starts_with({c}, {t});
-    {c} ~ '^[a-z]+$'; strpos({c}, {t}); {c}::char(3) = 'a'; !{c}::int; !{c}::numeric; !{c}::date;
-    overlay({c} PLACING 'x' FROM 1); chr(65 + length({c}) % 20); bit_length({c}); {c} = {t}; {c} < {t};
-    string_to_array({c}, ','); !{c}::jsonb; regexp_replace({c}, 'a', 'X', 'g');
-    encode({c}::bytea, 'escape'); to_hex(length({c})); {c} SIMILAR TO 'a|b'
+    right({c}, 2); position({t} IN {c}); replace({c}, 'a', 'xy'); btrim({c}); ltrim({c}, 'a ');
+    rtrim({c}); reverse({c}); lpad({c}, 4, '*'); rpad({c}, 3); repeat({c}, 2); {c} LIKE 'a%';
+    {c} LIKE '_'; {c} ILIKE '%A%'; {c} NOT LIKE '%\%'; split_part({c}, 'b', 1);
+    translate({c}, 'ab', 'x'); ascii({c}); md5({c}); {c} COLLATE "C" < {l}; quote_literal({c});
+    quote_ident({c}); starts_with({c}, {t}); {c} ~ '^[a-z]+$'; strpos({c}, {t}); {c}::char(3) = 'a';
+    !{c}::int; !{c}::numeric; !{c}::date; overlay({c} PLACING 'x' FROM 1); chr(65 + length({c}) % 20);
+    bit_length({c}); {c} = {t}; {c} < {t}; string_to_array({c}, ','); !{c}::jsonb;
+    regexp_replace({c}, 'a', 'X', 'g'); encode({c}::bytea, 'escape'); to_hex(length({c}));
+    {c} SIMILAR TO 'a|b'; lower({c} COLLATE "C"); upper({c} COLLATE "C"); substr({c}, -1, 3);
+    substr({c}, 0); left({c}, 0); right({c}, -1); right({c}, 0); lpad({c}, 0); lpad({c}, 5, '');
+    lpad({c}, 5, 'xyz'); rpad({c}, 5, 'xyz'); rpad({c}, -1, 'x'); replace({c}, '', 'x');
+    translate({c}, 'aab', 'xy'); position('' IN {c}); btrim({c}, 'ab '); trim(BOTH '' FROM {c});
+    {c} LIKE 'a\_%'; {c} LIKE '%$1%'; {c} LIKE ''; {c} LIKE '%'; {c} NOT LIKE '_%_'; repeat({c}, -1);
+    repeat({c}, 0); !{c}::smallint; !{c}::bigint; !substr({c}, 1, {i}); {c} COLLATE "C" >= {d};
+    greatest({c} COLLATE "C", {l}, {d}); concat({c}, {d}, {t}); {c} = ANY (ARRAY[{t}, {l}]);
+    least({c} COLLATE "C", {t}); {c}::varchar(2) || '|'; substr({c}, 2147483647); starts_with({c}, '');
+    rtrim({c}, ' a'); ltrim({c})
     """,
     "bpchar": """
     {c} || 'x'; length({c}); octet_length({c}); {c} = 'a'; {c} = {t}; {c} LIKE 'a '; {c} LIKE 'a%';
     lower({c}); {c}::text || '|'; {c}::varchar(3) || '|'; {c}::char(6); {c} < {l}; concat({c}, '|');
     {c} || {d}; substr({c}, 1, 3) || '|'; replace({c}, ' ', '_'); rpad({c}, 6, '*'); reverse({c});
-    upper({c})
+    upper({c}); {c} = {d}; {c}::text = {d}; {c} || {c} || '|'; {c} IN ('a', 'a  '); {c}::char(1);
+    {c}::char(1)::text; coalesce({c}, 'b ')::text || '|'; {c} LIKE '%'; left({c}, 2);
+    {c}::varchar || '|'; btrim({c}); md5({c})
     """,
     "name": """
-    {c} = 'a'; {c}::text || 'x'; length({c}); upper({c}::text)
+    {c} = 'a'; {c}::text || 'x'; length({c}); upper({c}::text);
+    {c} = {t}; {c} < 'b'; {c}::varchar(2); {c} || {c}; {c} IN ('a', 'A'); {c} >= 'a'::text COLLATE "C"
     """,
     "json": """
     {c}::text; {c} ->> 'a'; {c}::jsonb; json_typeof({c}); {c} -> 'a'; {c}::jsonb ->> 'b'
@@ -95,23 +110,31 @@ _OF_FAMILIES: Final[Mapping[str, str]] = {
     "jsonb": """
     {c} ->> 'a'; {c} -> 'b'; {c} #>> '{{b,0}}'; jsonb_typeof({c}); {c} @> '{{"a": 1}}'; {c} ? 'a';
     {c}::json; !({c} ->> 'a')::int; {c} -> 0; {c} || '{{"z": 1}}'; {c} - 'a'; !jsonb_array_length({c});
-    {c} = '1'; {c} <@ {l}; jsonb_strip_nulls({c})
+    {c} = '1'; {c} <@ {l}; jsonb_strip_nulls({c});
+    {c} <> '1.0'; {c} IN ('1', '"1"', '[]'); {c} < '2'; {c}::text = '1'; {c} = {d}; {c} IS DISTINCT FROM {d}
     """,
     "uuid": """
-    {c} < '80000000-0000-0000-0000-000000000000'; {c}::text || '-'
+    {c} < '80000000-0000-0000-0000-000000000000'; {c}::text || '-'; {c} > {d}; {c} BETWEEN {l} AND {d};
+    {c} IN ({l}, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '{{a0eebc999c0b4ef8bb6d6bb9bd380a11}}')
     """,
     "bytea": r"""
     length({c}); octet_length({c}); encode({c}, 'hex'); encode({c}, 'base64'); {c} || '\x01'::bytea;
     substr({c}, 1, 1); md5({c}); {c} = '\x00'; {c} < '\xee'; !get_byte({c}, 0);
-    position('\x00'::bytea IN {c})
+    position('\x00'::bytea IN {c});
+    {c} >= {d}; {c} || {d}; {c} IN ('\x', '\xff'); {c} <> 'a'::bytea; {c} > '\x7f'
     """,
     "date": """
-    {c} + 1; !{c} - 100000; {c} - {d}; {c}::timestamp; extract(year FROM {c}); extract(week FROM {c});
-    extract(isoyear FROM {c}); extract(dow FROM {c}); extract(century FROM {c}); extract(julian FROM {c});
-    extract(epoch FROM {c}); date_trunc('quarter', {c}::timestamp); {c} + interval '1 mon';
-    {c} - interval '1 day'; {c} + time '12:00'; to_char({c}, 'YYYY-MM-DD Day'); date_part('doy', {c});
-    isfinite({c}); {c} < {l}::timestamp; date_trunc('week', {c}::timestamp)::date;
-    age({c}::timestamp, timestamp '2000-01-31'); {c}::timestamptz
+    !{c} + 1; !{c} - 100000; {c} - date '-infinity'; {c} > {d}; !{c} - {d}; !date '2000-01-01' - {c};
+    !{c} + {i}; !{i} + {c}; !{c}::timestamp; extract(year FROM {c}); extract(week FROM {c});
+    extract(month FROM {c}); extract(isoyear FROM {c}); extract(dow FROM {c}); extract(isodow FROM {c});
+    extract(century FROM {c}); extract(julian FROM {c}); extract(epoch FROM {c});
+    extract(quarter FROM {c}); extract(doy FROM {c}); extract(day FROM {c}); date_part('year', {c});
+    !date_part('epoch', {c}); !date_part('week', {c}); !date_trunc('quarter', {c}::timestamp);
+    !{c} + interval '1 mon'; !{c} - interval '1 day'; !{c} + time '12:00';
+    to_char({c}, 'YYYY-MM-DD Day'); !date_part('doy', {c}); isfinite({c}); {c} < {l}::timestamp;
+    {c} = {l}; !date_trunc('week', {c}::timestamp)::date; !age({c}::timestamp, timestamp '2000-01-31');
+    !{c}::timestamptz; {c} > timestamp '2000-02-29 00:00:00'; {c} IN ({l}, '1970-01-01');
+    {c} = timestamp 'infinity'; !{c} + interval '1 day' * 0
     """,
     "time": """
     {c} + interval '13:00'; {c} - time '01:00'; extract(hour FROM {c}); extract(epoch FROM {c});
@@ -121,33 +144,49 @@ _OF_FAMILIES: Final[Mapping[str, str]] = {
     extract(timezone FROM {c}); {c}::time; {c} + interval '13:00'; {c} AT TIME ZONE interval '2:00'
     """,
     "timestamp": """
-    {c} + interval '1 mon'; {c} - {d}; {c}::date; {c}::time; date_trunc('month', {c});
-    date_trunc('week', {c}); extract(epoch FROM {c}); extract(second FROM {c}); extract(isoyear FROM {c});
-    to_char({c}, 'HH24:MI:SS.US'); {c}::timestamp(0); {c} AT TIME ZONE 'UTC';
-    {c} AT TIME ZONE 'Europe/Berlin'; isfinite({c}); age({c}, {l});
-    date_bin('15 min', {c}, timestamp '2000-01-01'); extract(decade FROM {c}); {c} < date '2001-01-01'
+    !{c} + interval '1 mon'; !{c} - interval '1 year 2 days 03:04:05.6'; !{c} - {d}; {c}::date;
+    {c}::time; !date_trunc('month', {c}); !date_trunc('week', {c}); !date_trunc('quarter', {c});
+    !date_trunc('second', {c}); !date_trunc('milliseconds', {c}); !date_trunc('hour', {c});
+    !date_trunc('year', {c}); !date_trunc('decade', {c}); extract(epoch FROM {c});
+    extract(second FROM {c}); extract(isoyear FROM {c}); extract(year FROM {c});
+    extract(quarter FROM {c}); extract(week FROM {c}); extract(dow FROM {c}); extract(isodow FROM {c});
+    extract(doy FROM {c}); extract(hour FROM {c}); extract(minute FROM {c});
+    extract(milliseconds FROM {c}); extract(microseconds FROM {c}); date_part('epoch', {c});
+    date_part('second', {c}); date_part('year', {c}); extract(month FROM {c}); extract(day FROM {c});
+    to_char({c}, 'HH24:MI:SS.US'); !{c}::timestamp(0); !{c} AT TIME ZONE 'UTC';
+    !{c} AT TIME ZONE 'Europe/Berlin'; isfinite({c}); !age({c}, {l});
+    !date_bin('15 min', {c}, timestamp '2000-01-01'); extract(decade FROM {c}); {c} < date '2001-01-01';
+    {c} = {l}::date; !{c} + interval '1 month - 1 day'; !interval '-1 mon' + {c}; {c} > {d};
+    {c} IN ({l}, 'infinity'); !timestamp '2000-01-01' - {c}; !{c} + interval '13:00' = {d};
+    {c} BETWEEN {l} AND date '2020-01-01'; !{c} - interval '4714 years'; !{c} + interval '290000 years'
     """,
     "timestamptz": """
-    {c} + interval '1 hour'; {c} - {d}; extract(epoch FROM {c}); {c} AT TIME ZONE 'UTC';
-    {c}::timestamptz(0); {c} AT TIME ZONE 'Europe/Berlin'; ({c} AT TIME ZONE 'UTC')::date;
-    date_trunc('day', {c}, 'America/New_York'); isfinite({c}); {c} = {l};
-    ({c} AT TIME ZONE 'Asia/Kathmandu')::text
+    !{c} + interval '1 hour'; !{c} - {d}; extract(epoch FROM {c}); !{c} AT TIME ZONE 'UTC';
+    !{c}::timestamptz(0); !{c} AT TIME ZONE 'Europe/Berlin'; !({c} AT TIME ZONE 'UTC')::date;
+    !date_trunc('day', {c}, 'America/New_York'); isfinite({c}); {c} = {l};
+    !({c} AT TIME ZONE 'Asia/Kathmandu')::text; {c} > {d}; {c} IN ({l}, 'infinity');
+    {c} < '2000-02-29 12:34:56.789+03'; {c} BETWEEN {l} AND {d}
     """,
     "interval": """
-    {c} + {d}; -{c}; {c} * 2; {c} / 3; {c} * 0.1; extract(epoch FROM {c}); extract(month FROM {c});
-    justify_days({c}); justify_hours({c}); justify_interval({c}); date_trunc('day', {c}); {c}::time;
-    date '2000-01-31' + {c}; {c} > interval '1 day'; {c} = interval '30 days'; isfinite({c});
-    {c}::interval(0)
+    !{c} + {d}; !{c} - {d}; !-{c}; !{c} * 2; !{c} / 3; !{c} * 0.1; extract(epoch FROM {c});
+    extract(month FROM {c}); !justify_days({c}); !justify_hours({c}); !justify_interval({c});
+    date_trunc('day', {c}); !{c}::time; !date '2000-01-31' + {c}; {c} > interval '1 day';
+    {c} = interval '30 days'; isfinite({c}); !{c}::interval(0); {c}::interval year; {c}::interval month;
+    {c}::interval day; {c}::interval hour; {c}::interval day to minute; {c}::interval hour to second;
+    {c}::interval year to month; !timestamp '2000-02-29 12:00' - {c}; {c} < {d};
+    !timestamp 'infinity' + {c}; {c} IN ({l}, '1 mon'); !{c} + interval '1 day'; !interval '1 mon' - {c};
+    !date '2000-01-31' - {c}; {c} BETWEEN '-1 mon' AND {d}; {c} = '720:00:00'
     """,
     "enum": """
-    {c}::text || '!'; {c} > 'zeta'; {c} = 'mid'; upper({c}::text)
+    {c}::text || '!'; {c} > 'zeta'; {c} = 'mid'; upper({c}::text); {c} IN ('mid', 'zeta'); {c} <> {d}
     """,
     "array": """
     cardinality({c}); array_length({c}, 1); {c}[1]; {c}[2]::text; {c} || {d};
-    array_to_string({c}, ',', '*'); array_ndims({c}); array_lower({c}, 1); array_upper({c}, 1); {c} @> {d};
-    {c} && {d}; {c}[1:1]; array_dims({c}); {l}[1] = ANY ({c}); array_cat({c}, {l});
+    array_to_string({c}, ',', '*'); array_ndims({c}); array_lower({c}, 1); array_upper({c}, 1);
+    {c} @> {d}; {c} && {d}; {c}[1:1]; array_dims({c}); {l}[1] = ANY ({c}); array_cat({c}, {l});
     array_append({c}, {l}[1]); array_remove({c}, {l}[1]); array_position({c}, {l}[1]);
-    array_prepend({l}[1], {c})
+    array_prepend({l}[1], {c}); {c} = {d}; {c} <> {l}; {c} < {d}; {l}[1] <> ALL ({c}); {c}[1] = {d}[1];
+    {c}[2] IS NULL; coalesce({c}[1], {l}[2]); {c} = '{{}}'; NULL = ANY ({c})
     """,
 }
 

@@ -68,5 +68,6 @@ class Kind:
 
 def quoted(text: str, cast: str) -> str:
     """A literal on one line."""
-    escaped = text.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n").replace("\t", "\\t")
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    escaped = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in escaped)
     return f"{'E' if chr(92) in escaped else ''}'{escaped}'::{cast}"

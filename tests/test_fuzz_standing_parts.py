@@ -96,7 +96,7 @@ def test_features_by_name() -> None:
 
 
 def test_literals_are_on_one_line() -> None:
-    assert quoted("a\nb", "text") == r"E'a\nb'::text"
+    assert quoted("a\nb", "text") == r"E'a\u000ab'::text"
     assert quoted("\\x00", "bytea") == r"E'\\x00'::bytea"
     assert quoted("it's", "name") == "'it''s'::name"
 
