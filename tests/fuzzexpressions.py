@@ -183,10 +183,10 @@ _OF_FAMILIES: Final[Mapping[str, str]] = {
     "array": """
     cardinality({c}); array_length({c}, 1); {c}[1]; {c}[2]::text; {c} || {d};
     array_to_string({c}, ',', '*'); array_ndims({c}); array_lower({c}, 1); array_upper({c}, 1);
-    {c} @> {d}; {c} && {d}; {c}[1:1]; array_dims({c}); {l}[1] = ANY ({c}); array_cat({c}, {l});
-    array_append({c}, {l}[1]); array_remove({c}, {l}[1]); array_position({c}, {l}[1]);
-    array_prepend({l}[1], {c}); {c} = {d}; {c} <> {l}; {c} < {d}; {l}[1] <> ALL ({c}); {c}[1] = {d}[1];
-    {c}[2] IS NULL; coalesce({c}[1], {l}[2]); {c} = '{{}}'; NULL = ANY ({c})
+    {c} @> {d}; {c} && {d}; {c}[1:1]; array_dims({c}); ({l})[1] = ANY ({c}); array_cat({c}, {l});
+    array_append({c}, ({l})[1]); array_remove({c}, ({l})[1]); array_position({c}, ({l})[1]);
+    array_prepend({l}[1], {c}); {c} = {d}; {c} <> {l}; {c} < {d}; ({l})[1] <> ALL ({c}); {c}[1] = {d}[1];
+    {c}[2] IS NULL; coalesce({c}[1], ({l})[2]); {c} = '{{}}'; NULL = ANY ({c})
     """,
 }
 

@@ -17,12 +17,13 @@ from typing import Final
 
 from tests.fuzzcomposed import PRELUDE
 from tests.fuzzingsite import site
+from tests.fuzzsettings import settings
 from tests.fuzzvalues import Feature
 from tests.playing import Finding, Player
 from tests.randomcases import RandomCase
 from tests.randomsurfaces import Surfaces
 from tests.shrinking import shrink
-from tests.standingcases import Case, read_cases, script
+from tests.standingcases import Case, Restart, read_cases, script
 from tests.sweeping import sweep
 
 QUERIES: Final = 16
@@ -41,22 +42,33 @@ KNOWN_BUGS: Final[dict[Feature, str]] = {
 }
 """What is not generated unless `--features` asks for it, and why."""
 
+EXTREMES: Final = (
+    *(Feature.NUMERIC_SPECIALS, Feature.NUMERIC_LARGE, Feature.FAR_DATES, Feature.BOUNDS, Feature.MIDNIGHT),
+    *(Feature.UNREAD, Feature.ERRORS),
+)
+"""What many expressions have errors for, so that three cases in ten do without each."""
+
 SOUND: Final = frozenset(Feature) - frozenset(KNOWN_BUGS)
 
 
 def random_case(seed: int, features: frozenset[Feature], queries: int = QUERIES) -> Case:
     """The case of a seed."""
     random = Random(seed)
+    features -= {each for each in EXTREMES if random.random() < 0.3}
     tables = RandomCase(random, features)
     surfaces = Surfaces(random, tables.readable(), features)
     fill = tables.fill()
+    steps = tables.steps(CHANGES)
+    chosen: tuple[str, ...] = ()
+    if Feature.SETTINGS in features and random.random() < 0.3:
+        chosen, steps = settings(random), (Restart(False), *steps)  # whoever is connected has none of them
     return Case(
         f"seed {seed}",
         tuple(table.table for table in tables.tables),
         fill,
         tuple(surfaces.query() for _ in range(queries)),
-        tables.steps(CHANGES),
-        PRELUDE,
+        steps,
+        (*PRELUDE, *chosen),
     )
 
 

@@ -15,6 +15,7 @@ from tests.answering import Ended, ask, ended, status_of
 from tests.capturing import one
 from tests.freedom import Texts, contrasts, unlike, unwitnessed
 from tests.fuzzingsite import Site
+from tests.fuzzsettings import FORGOTTEN
 from tests.servers import wait_until
 from tests.standingcases import Case, Change, Query, Restart, Statement, Step
 
@@ -100,7 +101,8 @@ class _Game:
     results: dict[str, list[Texts]] = field(default_factory=dict)
 
     def play(self, case: Case) -> Case:
-        self._execute(f"SET search_path = {self.schema}", *case.prelude)
+        self._execute(FORGOTTEN, f"SET search_path = {self.schema}", *case.prelude)
+        self._connect()  # so that settings of the database are those of the session too
         for table in case.tables:
             self._execute(*table.statements())
         self._change(case.fill)
@@ -115,6 +117,10 @@ class _Game:
             self._judge()
         return replace(case, queries=tuple(self.queries))
 
+    def _connect(self) -> None:
+        self.connection.close()
+        self.connection = _connect(self.player.site, self.schema)
+
     def _execute(self, *statements: str) -> None:
         for statement in statements:
             self.connection.execute(statement.encode())
@@ -124,9 +130,8 @@ class _Game:
             case Change(statements):
                 self._change(statements)
             case Restart(killed):
-                self.connection.close()
                 self.player.site.restart(killed)
-                self.connection = _connect(self.player.site, self.schema)
+                self._connect()
 
     def _change(self, statements: Sequence[Statement]) -> None:
         """All in one transaction; what PostgreSQL refuses is undone by itself."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
+from tests.fuzzcomposed import COMPOSED
 from tests.fuzzkinds import KINDS, UNREAD, UNSTORABLE
 from tests.fuzzvalues import Feature, Kind
 from tests.standingcases import Change, Column, Insert, Other, Restart, Statement, Step, Table, Update
@@ -24,7 +25,12 @@ GENERATED: Final = {
     "bool": "NOT {c}",
     "date": "{c} - date '2000-01-01'",
     "bpchar": "{c} || 'x'",
+    "timestamp": "{c} + interval '1 day'",
+    "interval": "-{c}",
+    "bytea": "{c} || '\\x01'",
 }
+LIMITED: Final = ("positive", "small", "moment")
+"""Domains that no generated value may leave."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +116,15 @@ class RandomCase:
         tail, partitions, leaves = ("", (), ()) if not partitioned else self._partitions(name)
         table = Table(name, tuple(columns), tail, partitions)
         values = tuple((column, value) for column, _, value in unread)
+        if Feature.VIEWS in self.features and self._chance(0.25):
+            view = f"CREATE VIEW {name}_view AS SELECT * FROM {name}"
+            table, leaves = replace(table, partitions=(*partitions, view)), (*leaves, f"{name}_view")
         return RandomTable(table, named, tuple((c, k) for c, k, _ in computed), values, identity, leaves)
 
     def _kinds(self) -> list[Kind]:
-        kinds = self.random.sample(self.kinds, 5)
+        composed = [kind for kind in self.kinds if kind in COMPOSED]
+        kinds = self.random.sample([kind for kind in self.kinds if kind not in COMPOSED], 3)
+        kinds += self.random.sample(composed, 2)
         kinds += self.random.sample(kinds, 2)  # two columns of one kind, to be compared
         kinds.append(
             self.random.choice([kind for kind in self.kinds if kind.family in ("int", "text", "float")])
@@ -128,7 +139,11 @@ class RandomCase:
 
     def _computed(self, named: Sequence[tuple[str, Kind]]) -> Iterator[tuple[str, Kind, str]]:
         for column, kind in named:
-            if kind.family in GENERATED and kind.name not in ("positive",) and self._chance(0.3):
+            if (
+                kind.family in GENERATED
+                and kind.name not in ("positive", "small", "moment")
+                and self._chance(0.3)
+            ):
                 name = {"date": "integer", "bpchar": "text", "text": "text", "numeric": "numeric"}.get(
                     kind.family
                 )
@@ -143,8 +158,17 @@ class RandomCase:
         by_list = ("FOR VALUES IN (1, 2, 3, NULL)", "FOR VALUES IN (4, 5, 6, 15)", "DEFAULT")
         by_hash = tuple(f"FOR VALUES WITH (MODULUS 3, REMAINDER {place})" for place in range(3))
         method, bounds = self.random.choice((("RANGE", by_range), ("LIST", by_list), ("HASH", by_hash)))
+        more: tuple[str, ...] = ()
+        if method == "RANGE" and self._chance(0.4):
+            by_range = (by_range[0], f"{by_range[1]} PARTITION BY HASH (id)", by_range[2])
+            bounds, more = by_range, (f"{name}_d",)
         made = tuple(f"CREATE TABLE {leaf}{of} {bound}" for leaf, bound in zip(leaves, bounds, strict=True))
-        return f" PARTITION BY {method} (id)", made, leaves
+        below = f" PARTITION OF {name}_b FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
+        return (
+            f" PARTITION BY {method} (id)",
+            (*made, *(f"CREATE TABLE {leaf}{below}" for leaf in more)),
+            (*leaves, *more),
+        )
 
     def _insert(self, table: RandomTable) -> Insert:
         number = (max(table.ids) if table.ids else 0) + 1
@@ -218,6 +242,8 @@ class RandomCase:
         return Other(
             self.random.choice((
                 *(f"TRUNCATE {name}", f"DELETE FROM {name}", copied, copied, f"DO $$ {undone} $$"),
+                *(f"DELETE FROM {each}" for each in table.leaves[:1]),
+                *(f"UPDATE {each} SET id = id" for each in table.leaves[1:2]),
                 f"ALTER TABLE {name} ADD COLUMN x{self._altered} integer DEFAULT 5",
                 f"ALTER TABLE {name} ADD COLUMN x{self._altered} text",
             ))

@@ -38,20 +38,27 @@ class Pieces:
     def _expression(
         self, table: Readable, alias: str = "t", *, raising: bool = False, shown: bool = True
     ) -> str:
+        return self._expression_of(table, alias, raising=raising, shown=shown)[0]
+
+    def _expression_of(
+        self, table: Readable, alias: str = "t", *, raising: bool = False, shown: bool = True
+    ) -> tuple[str, str]:
+        """An expression, and the family of the column that it is about."""
         column, kind = self._column(table)
         every = [each for each in templates(kind.family, self._features) if each.startswith("!") == raising]
         if not every:
-            return f"{alias}.{column}"
+            return f"{alias}.{column}", kind.family
         if shown and not raising and self._random.random() < 0.12 and Feature.SCALE in self._features:
-            return f"{alias}.{column}::{kind.cast}::text"
+            return f"{alias}.{column}::{kind.cast}::text", kind.family
         template = self._random.choice(every).removeprefix("!")
-        return template.format(
+        made = template.format(
             c=f"{alias}.{column}",
             d=self._like(table, alias, kind),
             l=kind.literal(self._random, self._features),
             i=self._of_family(table, alias, "int", "3"),
             t=self._of_family(table, alias, "text", "'a'::text"),
         )
+        return f"({made})", kind.family
 
     def _like(self, table: Readable, alias: str, kind: Kind) -> str:
         return f"{alias}.{self._random.choice([name for name, other in table.columns if other == kind])}"
@@ -65,6 +72,8 @@ class Pieces:
         )
 
     def _condition(self, table: Readable, alias: str = "t") -> str:
+        if self._random.random() < 0.25:
+            return self._condition_of_expression(table, alias)
         column, kind = self._column(table, ordered=True)
         template = self._random.choice(
             (
@@ -88,6 +97,12 @@ class Pieces:
         first, second = (kind.literal(self._random, self._features) for _ in range(2))
         return template.format(c=f"{alias}.{column}", d=self._like(table, alias, kind), l=first, m=second)
 
+    def _condition_of_expression(self, table: Readable, alias: str) -> str:
+        one, other = self._expression(table, alias), self._expression(table, alias)
+        return self._random.choice(
+            (f"{one} IS NOT NULL", f"{one} IS NULL", f"{one} IS DISTINCT FROM {other}", one)
+        )
+
     def _where(self, table: Readable, share: float, alias: str = "t") -> str:
         return f" WHERE {self._condition(table, alias)}" if self._random.random() < share else ""
 
@@ -99,6 +114,10 @@ class Pieces:
         """An aggregate, and what its value is one of where equal values may be written differently."""
         name, kind = self._column(table, ordered=True)
         column = f"{alias}.{name}"
+        if self._random.random() < 0.2 and kind.family != "array":
+            made, family = self._expression_of(table, alias)
+            if family != "array":
+                return self._random.choice((f"array_agg({made} ORDER BY {alias}.id)", f"count({made})")), None
         texts = f"string_agg({column}::text, '|' ORDER BY {alias}.id)"
         calls = ["count(*)", f"count({column})", texts]
         if not (kind.family == "array" and kind.spellings) or Feature.EQUAL_ARRAYS in self._features:

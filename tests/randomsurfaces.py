@@ -64,7 +64,8 @@ class Surfaces(Pieces):
                 self._group,
             ),
             *(self._distinct, self._set, self._set, self._join, self._membership, self._ordered, self._whole),
-            *(self._nested, self._values, self._keyed_by_expression),
+            *(self._nested, self._values, self._keyed_by_expression, self._keyed_by_expression),
+            *(self._gathered, self._gathered, self._distinct_rows),
         )
         shape = self._random.choice(shapes)
         if Feature.ERRORS in self._features and self._random.random() < 0.1:
@@ -121,20 +122,33 @@ class Surfaces(Pieces):
         )
 
     def _keyed_by_expression(self) -> Query:
-        """Groups of an expression that is the same for all equal values."""
+        """Groups of an expression, which shows one of the values that are equal."""
         table = self._table()
-        columns = [
-            each
-            for each in table.columns
-            if not each[1].spellings and each[1].family not in ("json", "numeric")
+        key = self._expression(table)
+        source = f" FROM {table.name} t{self._where(table, 0.2)}"
+        ids = "string_agg(t.id::text, ' ' ORDER BY t.id)"
+        free = (Free(0, f"SELECT {key}{source}"),)
+        return self._numbered([key, "count(*)", ids], f"{source} GROUP BY {key}", free)
+
+    def _gathered(self) -> Query:
+        """Expressions that are computed before they are aggregated, each with all its values in one row."""
+        table = self._table()
+        targets = [
+            f"array_agg({each} ORDER BY t.id)" if family != "array" else f"count({each})"
+            for each, family in (self._expression_of(table) for _ in range(self._random.randint(3, 6)))
         ]
-        column, kind = self._random.choice(columns or [("id", table.columns[0][1])])
-        key = self._random.choice(
-            (f"t.{column}::text", f"coalesce(t.{column}, {kind.literal(self._random, self._features)})")
-        )
-        if column == "id":
-            key = "t.id % 3"
-        return self._numbered([key, "count(*)", f"max({key})"], f" FROM {table.name} t GROUP BY {key}")
+        return self._numbered(targets, f" FROM {table.name} t{self._where(table, 0.3)}")
+
+    def _distinct_rows(self) -> Query:
+        """Rows of a subquery of distinct rows, by an expression of it."""
+        table = self._table()
+        column, kind = self._column(table, ordered=True)
+        made, value = self._expression(table), self._expression(table)
+        inner = f"SELECT DISTINCT t.id, {made} AS made, {value} AS value FROM {table.name} t"
+        condition = self._random.choice(("s.made IS NOT NULL", "s.value IS NULL", f"u.{column} IS NOT NULL"))
+        rest = f" FROM ({inner}) s JOIN {table.name} u ON u.id = s.id WHERE {condition}"
+        shown = f"u.{column}" if kind.family != "json" else "u.id"
+        return self._numbered(["s.id", "s.made", "s.value", shown], rest)
 
     def _whole(self) -> Query:
         table = self._table()

@@ -11,7 +11,7 @@ from tests.fuzzcomposed import PRELUDE
 from tests.fuzzexpressions import templates
 from tests.fuzzkinds import KINDS
 from tests.fuzzvalues import Feature, Kind, quoted
-from tests.standingcases import Case, Column, Free, Insert, Query, Table
+from tests.standingcases import Case, Change, Column, Free, Insert, Query, Table, Update
 
 TARGETS: Final = 8
 _SOURCE: Final = " FROM t"
@@ -32,7 +32,9 @@ def _case(kind: Kind, features: frozenset[Feature]) -> Case:
         Column("s", "text"),
     )
     queries = (*_queries(kind, features), *_groups(kind, features))
-    return Case(kind.name, (Table("t", columns),), tuple(_rows(kind, features)), queries, (), PRELUDE)
+    exchanged = Update("t", (("c", "d"), ("d", "c")), "true")  # so that all values come as changes too
+    steps = (Change((exchanged,)),)
+    return Case(kind.name, (Table("t", columns),), tuple(_rows(kind, features)), queries, steps, PRELUDE)
 
 
 def _rows(kind: Kind, features: frozenset[Feature]) -> Iterator[Insert]:
@@ -49,6 +51,8 @@ def _queries(kind: Kind, features: frozenset[Feature]) -> Iterator[Query]:
     random = Random(kind.name)
     every = dict.fromkeys(templates(kind.family, features))
     sound = iter([_filled(kind, each, random, features) for each in every if not each.startswith("!")])
+    if kind.family != "array":
+        yield from _gathered(kind, features)
     number = 0
     while targets := tuple(islice(sound, TARGETS)):
         named = (f"{target} AS e{place}" for place, target in enumerate(targets, 1))
@@ -57,6 +61,18 @@ def _queries(kind: Kind, features: frozenset[Feature]) -> Iterator[Query]:
     for place, template in enumerate(each for each in every if each.startswith("!")):
         target = _filled(kind, template[1:], random, features)
         yield Query(f"r{place}", ("t.id AS e0", f"{target} AS e1"), f"{_SOURCE} WHERE t.id % 4 = {place % 4}")
+
+
+def _gathered(kind: Kind, features: frozenset[Feature]) -> Iterator[Query]:
+    """The same expressions where they are computed before they are aggregated."""
+    random = Random(kind.name)
+    every = dict.fromkeys(templates(kind.family, features))
+    sound = iter([_filled(kind, each, random, features) for each in every if not each.startswith("!")])
+    number = 0
+    while targets := tuple(islice(sound, TARGETS)):
+        named = (f"array_agg({target} ORDER BY t.id) AS e{place}" for place, target in enumerate(targets))
+        yield Query(f"a{number}", tuple(named), _SOURCE)
+        number += 1
 
 
 def _filled(kind: Kind, template: str, random: Random, features: frozenset[Feature]) -> str:
