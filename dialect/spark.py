@@ -38,7 +38,7 @@ from dialect.scalar import (
     Scalar,
     Truth,
 )
-from dialect.spark_casts import cast_to
+from dialect.spark_casts import cast_to, reads_integer
 from dialect.spark_choices import alike, chosen, first_known, first_of_equals
 from dialect.spark_comparisons import COLLATED, COMPARISONS, EQUALITIES, compared
 from dialect.spark_constants import constant
@@ -187,7 +187,7 @@ class _Renderer:
                 raise unsupported("a cast of a computed array")
             case Cast(argument=argument, type=type_, method=method):
                 value = self.render(argument)
-                if method in _COMPUTING and is_written_number(value):
+                if (method in _COMPUTING and is_written_number(value)) or reads_integer(scalar):
                     self.inexact.append(scalar)
                 return cast_to(scalar, value, self.environment.storage(type_))
             case And() | Or() | Not() | IsNull() | IsTruth() | IsDistinct() | ArrayComparison():

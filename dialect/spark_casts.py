@@ -31,7 +31,9 @@ _TYPMOD_OF_LENGTH: Final = 4
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
 _NUMERIC_TO_FLOAT8: Final = 1746
-_INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*$"
+_INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*\z"
+
+_BEYOND_BIGINT: Final = "9.223372036854775808E18D"
 
 Change: TypeAlias = Callable[[Rendered], Rendered]
 
@@ -96,11 +98,26 @@ def _through_text(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
         return Rendered(cast(argument.sql, Plain.TEXT).sql, storage if target == BPCHAR else Plain.TEXT)
     if target in _TEXTS and source == NUMERIC:
         return Rendered(text_of(argument), storage if target == BPCHAR else Plain.TEXT)
-    if source in _TEXTS and target in (INT2, INT4, INT8):
-        message = "invalid input syntax for an integer"
-        readable = f"NOT ({argument.sql} RLIKE {text_literal(_INTEGER)})"
-        return Rendered(failing(readable, "22P02", message, cast(argument.sql, storage).sql), storage)
+    if reads_integer(node):
+        return _integer_of_text(argument, storage)
     raise unsupported("a cast that depends on how PostgreSQL writes or reads a value")
+
+
+def reads_integer(node: Cast) -> bool:
+    """Whether a text is read as an integer: from PostgreSQL 16 on also 0x1F, which Spark cannot."""
+    return (
+        node.method is CastMethod.TEXT
+        and node.argument.type.oid in _TEXTS
+        and node.type.oid in (INT2, INT4, INT8)
+    )
+
+
+def _integer_of_text(argument: Rendered, storage: Storage) -> Rendered:
+    number = cast(argument.sql, storage).sql
+    too_large = f"try_{number} IS NULL AND {argument.sql} IS NOT NULL"
+    read = failing(too_large, "22003", "value out of range for an integer", number)
+    unreadable = f"NOT ({argument.sql} RLIKE {text_literal(_INTEGER)})"
+    return Rendered(failing(unreadable, "22P02", "invalid input syntax for an integer", read), storage)
 
 
 def _plain(storage: Plain) -> Change:
@@ -138,6 +155,13 @@ def _numeric_to_float(argument: Rendered) -> Rendered:
     )
 
 
+def _float_to_bigint(argument: Rendered) -> Rendered:
+    """Spark takes the first float that is too large for the largest bigint."""
+    too_large = f"{argument.sql} >= {_BEYOND_BIGINT}"
+    whole = cast(f"rint({argument.sql})", Plain.INT64).sql
+    return Rendered(failing(too_large, "22003", "bigint out of range", whole), Plain.INT64)
+
+
 def _narrowed(argument: Rendered) -> Rendered:
     result = cast(argument.sql, Plain.FLOAT32).sql
     return Rendered(checked(result, (argument.sql,), nonzero=(f"{argument.sql} <> 0",)), Plain.FLOAT32)
@@ -156,7 +180,7 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     **dict.fromkeys((236, 318, 652), _plain(Plain.FLOAT32)),
     **dict.fromkeys((237, 238), _float_to_integer(Plain.INT16)),
     **dict.fromkeys((317, 319), _float_to_integer(Plain.INT32)),
-    **dict.fromkeys((483, 653), _float_to_integer(Plain.INT64)),
+    **dict.fromkeys((483, 653), _float_to_bigint),
     312: _narrowed,
     401: comparable,
     **dict.fromkeys((406, 1401), _same),

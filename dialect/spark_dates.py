@@ -48,6 +48,13 @@ _OF_TIMESTAMPS: Final[Mapping[str, tuple[str, Decimal]]] = {
     "microseconds": ("(extract(SECOND FROM {0}) * 1000000)", Decimal(8, 0)),
     "epoch": ("(CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20, 0)) * 0.000001BD)", Decimal(20, 6)),
 }
+# PostgreSQL adds and divides floats where it gives one, which rounds otherwise than the number as a whole.
+_AS_FLOATS: Final[Mapping[str, str]] = {
+    "second": "(CAST(second({0}) AS DOUBLE) + {1} / 1000000D)",
+    "milliseconds": "(second({0}) * 1000D + {1} / 1000D)",
+    "epoch": "(CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DOUBLE) / 1000000D)",
+}
+_FRACTION: Final = "pmod(unix_micros(CAST({0} AS TIMESTAMP)), 1000000L)"
 _ALIASES: Final[Mapping[str, str]] = {
     "years": "year",
     "months": "month",
@@ -64,6 +71,7 @@ _TRUNCATED: Final = frozenset(
 _GROWING: Final = frozenset(("year", "epoch"))
 _NEAR: Final = "-2.2E17D AND 9.2233717E18D"
 """Three days after the year 294246 ends, and four before Spark's timestamps end: see `_about`."""
+_ZEROS: Final = ("0", "0", "0L")
 _TIMESTAMP: Final = "timestamp out of range"
 _UNITS: Final[Mapping[str, str]] = {"milliseconds": "millisecond", "microseconds": "microsecond"}
 
@@ -187,11 +195,20 @@ def _interval_sum(symbol: str) -> Builder:
 
 def _sum_of(left: Rendered, symbol: str, right: Rendered) -> str:
     known = f"{left.sql} IS NOT NULL AND {right.sql} IS NOT NULL"
-    finite = interval(known, *(f"{left.sql}.{part} {symbol} {right.sql}.{part}" for part in INTERVAL_PARTS))
+    function = "try_subtract" if symbol == "-" else "try_add"
+    parts = [f"{function}({left.sql}.{part}, {right.sql}.{part})" for part in INTERVAL_PARTS]
+    finite = _in_range(known, parts)
     own, way = infinity_of(left), f"({'-' if symbol == '-' else ''}{infinity_of(right)})"
     infinite = infinite_interval(f"({own} + {way})")
     checked = failing(f"{own} = -{way} AND {own} <> 0", "22008", "interval out of range", infinite)
-    return f"CASE WHEN {own} <> 0 OR {way} <> 0 THEN {_if(known, checked)} ELSE {finite.sql} END"
+    return f"CASE WHEN {own} <> 0 OR {way} <> 0 THEN {_if(known, checked)} ELSE {finite} END"
+
+
+def _in_range(known: str, parts: Sequence[str]) -> str:
+    """The interval of these parts, which are NULL where they are too large."""
+    too_large = " OR ".join(f"{part} IS NULL" for part in parts)
+    made = interval("TRUE", *parts).sql
+    return _if(known, failing(too_large, "22008", "interval out of range", made))
 
 
 def _if(known: str, value: str) -> str:
@@ -203,9 +220,12 @@ def _negated(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 def _negative(value: Rendered) -> str:
-    finite = interval(f"{value.sql} IS NOT NULL", *(f"-{value.sql}.{part}" for part in INTERVAL_PARTS))
+    parts = [
+        f"try_subtract({zero}, {value.sql}.{part})" for part, zero in zip(INTERVAL_PARTS, _ZEROS, strict=True)
+    ]
+    finite = _in_range(f"{value.sql} IS NOT NULL", parts)
     way = infinity_of(value)
-    return f"CASE WHEN {way} <> 0 THEN {infinite_interval(f'-{way}')} ELSE {finite.sql} END"
+    return f"CASE WHEN {way} <> 0 THEN {infinite_interval(f'-{way}')} ELSE {finite} END"
 
 
 def _field(scalar: Scalar) -> str:
@@ -215,7 +235,7 @@ def _field(scalar: Scalar) -> str:
     raise unsupported("a field of a date that is no constant")
 
 
-def _extracted(finish: Callable[[Rendered], Rendered]) -> Builder:
+def _extracted(finish: Callable[[str, Rendered, Rendered], Rendered]) -> Builder:
     def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
         field = _field(call.arguments[0])
         if field in _OF_TIMESTAMPS and call.arguments[1].type.oid != DATE:
@@ -226,7 +246,7 @@ def _extracted(finish: Callable[[Rendered], Rendered]) -> Builder:
             raise unsupported(f"the field {field} of a date or timestamp")
 
         def found(value: Rendered) -> Rendered:
-            return finish(cast(template.format(value.sql), storage))
+            return finish(field, value, cast(template.format(value.sql), storage))
 
         written = once(arguments[1], lambda one: _of_finite(field, one, found(one)))
         return Rendered(written, found(arguments[1]).storage)
@@ -246,12 +266,14 @@ def _of_finite(field: str, value: Rendered, found: Rendered) -> str:
     return f"CASE WHEN {is_infinite(value)} THEN {infinite} ELSE {found.sql} END"
 
 
-def _as_numeric(value: Rendered) -> Rendered:
-    return value
+def _as_numeric(_: str, __: Rendered, found: Rendered) -> Rendered:
+    return found
 
 
-def _as_float(value: Rendered) -> Rendered:
-    return cast(value.sql, Plain.FLOAT64)
+def _as_float(field: str, value: Rendered, found: Rendered) -> Rendered:
+    if field in _AS_FLOATS:
+        return Rendered(_AS_FLOATS[field].format(value.sql, _FRACTION.format(value.sql)), Plain.FLOAT64)
+    return cast(found.sql, Plain.FLOAT64)
 
 
 def _truncate(call: Call, arguments: Sequence[Rendered]) -> Rendered:
