@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.types import SqlType
+from dialect.spark_moments import infinity_of, once
 from dialect.spark_rendered import Rendered, interval, unsupported
 
 _MONTH, _YEAR, _DAY, _HOUR, _MINUTE, _SECOND = (1 << bit for bit in (1, 2, 3, 10, 11, 12))
@@ -21,10 +22,19 @@ def limited_interval(type_: SqlType, value: Rendered) -> Rendered:
         raise unsupported("an interval with a number of digits behind its seconds")
     if fields == _ALL:
         return value
+    return Rendered(once(value, lambda one: _unless_infinite(one, _cut(fields, one))), value.storage)
+
+
+def _unless_infinite(value: Rendered, cut: str) -> str:
+    return f"CASE WHEN {infinity_of(value)} <> 0 THEN {value.sql} ELSE {cut} END"
+
+
+def _cut(fields: int, value: Rendered) -> str:
     months, days, time = (f"{value.sql}.{part}" for part in ("months", "days", "microseconds"))
     if not fields & ~_DATES:
         whole_years = f"CAST({months} DIV 12 * 12 AS INT)"
-        return interval(f"{value.sql} IS NOT NULL", whole_years if fields == _YEAR else months, "0", "0L")
+        kept = whole_years if fields == _YEAR else months
+        return interval(f"{value.sql} IS NOT NULL", kept, "0", "0L").sql
     smallest = next((unit for field, unit in reversed(_UNITS.items()) if fields & field), None)
-    kept = "0L" if smallest is None else f"{time} DIV {smallest}L * {smallest}L"
-    return interval(f"{value.sql} IS NOT NULL", months, days, kept)
+    rest = "0L" if smallest is None else f"{time} DIV {smallest}L * {smallest}L"
+    return interval(f"{value.sql} IS NOT NULL", months, days, rest).sql

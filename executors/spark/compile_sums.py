@@ -9,6 +9,7 @@ from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.spark_casts import DIGITS
 from dialect.spark_equality import is_negative_zero
 from dialect.spark_floats import INFINITY
+from dialect.spark_moments import infinite_interval, infinity_of
 from dialect.spark_rendered import INTERVAL_PARTS, Rendered, cast, decimal, failing, interval, unsupported
 from dialect.spark_written import converted, value_of
 from executors.spark.relation import WEIGHT
@@ -18,6 +19,11 @@ _WEIGHT: Final = f"x.{WEIGHT}"
 # A sum has this many digits more than what is summed: 10^10 rows of the largest value.
 _MORE_DIGITS: Final = 10
 _MOST_WEIGHT: Final = Decimal(10, 0)
+
+_EXACT: Final = Decimal(20, 0)
+_INT4: Final = 2**31 - 1
+_INT8: Final = 2**63 - 1
+_TOO_LARGE: Final = "interval out of range"
 
 NUMBER_OF_ROWS: Final = f"coalesce(sum({_WEIGHT}), 0L)"
 
@@ -89,5 +95,16 @@ def _numeric(value: Rendered, condition: str) -> Rendered:
 
 
 def _interval(value: Rendered, condition: str) -> Rendered:
-    parts = (f"sum({value.sql}.{part} * {_WEIGHT}){condition}" for part in INTERVAL_PARTS)
-    return interval(f"count({value.sql}){condition} > 0", *parts)
+    """An infinite value makes the sum infinite, and both kinds of them an error."""
+    parts = [
+        f"sum({cast(f'{value.sql}.{part}', _EXACT).sql} * {_WEIGHT}){condition}" for part in INTERVAL_PARTS
+    ]
+    bounds = zip(parts, (_INT4, _INT4, _INT8), strict=True)
+    outside = " OR ".join(f"{part} NOT BETWEEN {-most - 1}BD AND {most}BD" for part, most in bounds)
+    known = f"count({value.sql}){condition} > 0"
+    finite = failing(outside, "22008", _TOO_LARGE, interval(known, *parts).sql)
+    greatest, least = (f"{name}({infinity_of(value)}){condition}" for name in ("max", "min"))
+    upward = failing(f"{least} < 0", "22008", _TOO_LARGE, infinite_interval("1"))
+    downward = infinite_interval("-1")
+    sql = f"CASE WHEN {greatest} > 0 THEN {upward} WHEN {least} < 0 THEN {downward} ELSE {finite} END"
+    return Rendered(sql, Plain.INTERVAL)
