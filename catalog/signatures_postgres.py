@@ -81,6 +81,7 @@ _CANONICAL: Final = (
     "SET LOCAL DateStyle = 'ISO, YMD'",
     "SET LOCAL IntervalStyle = 'postgres'",
     "SET LOCAL extra_float_digits = 1",
+    "SET LOCAL bytea_output = 'hex'",
     "SET LOCAL quote_all_identifiers = off",
     "SET LOCAL standard_conforming_strings = on",
 )

@@ -15,15 +15,21 @@ _OPTIONS: Final = " ".join(
     for setting in (
         "row_security=off",
         "default_transaction_isolation=read\\ committed",
+        "default_transaction_read_only=off",
         "search_path=pg_catalog",
         "statement_timeout=0",
         "idle_in_transaction_session_timeout=0",
+        "idle_session_timeout=0",
         f"lock_timeout={LOCK_SECONDS}s",
         "DateStyle=ISO",
         "IntervalStyle=postgres",
         "TimeZone=UTC",
         "extra_float_digits=1",
         "bytea_output=hex",
+        "array_nulls=on",
+        "standard_conforming_strings=on",
+        "transform_null_equals=off",
+        "quote_all_identifiers=off",
     )
 )
 

@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION gavial.bracketed(view oid) RETURNS text
     SET datestyle = 'ISO, YMD'
     SET intervalstyle = 'postgres'
     SET extra_float_digits = 1
+    SET bytea_output = 'hex'
     SET quote_all_identifiers = off
     SET standard_conforming_strings = on
 AS $body$

@@ -6,6 +6,9 @@ CREATE OR REPLACE FUNCTION gavial.canonical(view oid) RETURNS text
     SET datestyle = 'ISO, YMD'
     SET intervalstyle = 'postgres'
     SET extra_float_digits = 1
+    SET bytea_output = 'hex'
+    SET quote_all_identifiers = off
+    SET standard_conforming_strings = on
 AS $body$
     SELECT pg_catalog.pg_get_viewdef($1, true)
 $body$;
