@@ -78,13 +78,14 @@ class Fuzzer:
 
     until: float = math.inf
     attempts: int = ATTEMPTS
+    cases_of_a_site: int = CASES_OF_A_SITE
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
     def fuzz(self, cases: Iterator[Case], majors: Iterator[int | None]) -> None:
         """Some cases at each site, until there are no more or the time has come."""
-        while some := tuple(islice(cases, CASES_OF_A_SITE)):
+        while some := tuple(islice(cases, self.cases_of_a_site)):
             major = next(majors)
             say("the embedded PostgreSQL" if major is None else f"PostgreSQL {major}")
             with site(major) as place:

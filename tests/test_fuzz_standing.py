@@ -32,7 +32,7 @@ def test_random_standing_queries() -> None:
 @pytest.mark.parametrize("major", [15, 18])
 def test_kept_cases(major: int) -> None:
     cases = read_cases(CASES.read_text())
-    fuzzer = Fuzzer(attempts=0)
+    fuzzer = Fuzzer(attempts=0, cases_of_a_site=len(cases))
     fuzzer.fuzz(iter(cases), repeat(major))
     assert fuzzer.findings == []
     assert fuzzer.refusals == {}
