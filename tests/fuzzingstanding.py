@@ -38,6 +38,7 @@ KNOWN_BUGS: Final[dict[Feature, str]] = {
     Feature.REAL_SUM: "mended; to be played together with NEGATIVE_ZERO",
     Feature.FAR_DATES: "mended; of dates all expressions have been played, of timestamps not yet",
     Feature.TIMETZ: "not yet played (issue 13, item 8)",
+    Feature.LAST_YEARS: "cannot be stored (docs/values.md)",
     Feature.BOUNDS: "not yet played (issue 13, item 10)",
 }
 """What is not generated unless `--features` asks for it, and why."""
