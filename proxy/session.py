@@ -82,7 +82,7 @@ class Session:
 
     def _readable(self, text: bytes, *, busy: bool) -> bool:
         """Whether PostgreSQL reads the text as we do, even if a change of settings is still on its way."""
-        if not self._standard_strings:
+        if not self._standard_strings and b"\\" in text:
             return False
         return not busy or (b"\\" not in text and (self._encoding == "UTF8" or text.isascii()))
 

@@ -11,7 +11,6 @@ _VALUES: Final = (
     ("TimeZone", ("Asia/Kathmandu", "America/New_York", "Africa/Monrovia")),
     ("bytea_output", ("escape",)),
     ("extra_float_digits", ("-15", "0")),
-    ("standard_conforming_strings", ("off",)),
     ("array_nulls", ("off",)),
     ("quote_all_identifiers", ("on",)),
     ("transform_null_equals", ("on",)),

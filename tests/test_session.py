@@ -120,7 +120,8 @@ def test_nothing_is_rewritten_where_backslashes_escape() -> None:
     session = Session(NONCE, "db")
     session.parameter(b"client_encoding\0UTF8\0")
     session.parameter(b"standard_conforming_strings\0off\0")
-    assert session.rewritten(message(b"Q", b"show gavial.version\0")) is None
+    assert session.rewritten(message(b"Q", b"select '\\'; show gavial.version; --'\0")) is None
+    assert session.rewritten(message(b"Q", b"show gavial.version\0")) is not None
 
 
 @pytest.mark.parametrize("body", [b"", b"\0show gavial.version", b"\0\0\0"])

@@ -311,7 +311,7 @@ def test_what_the_settings_mean_is_kept(connection: psycopg.Connection) -> None:
 def test_strings_with_escapes_are_left_to_the_server(connection: psycopg.Connection) -> None:
     """Where a backslash may hide a quote nothing is read as ours: PostgreSQL's own answer."""
     connection.execute("SET standard_conforming_strings = off")
-    failed = refused(connection, "CREATE STANDING QUERY q AS SELECT 1")
+    failed = refused(connection, "CREATE STANDING QUERY q AS SELECT '\\n'")
     assert failed == Refused("42601", 'syntax error at or near "STANDING"', 8)
     connection.execute("RESET standard_conforming_strings")
 
