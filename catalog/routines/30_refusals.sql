@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION gavial.layers(view oid) RETURNS TABLE (layer oid, reader oid, rule text)
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
 AS $body$
     WITH RECURSIVE layers (oid) AS (
         SELECT $1
@@ -20,6 +21,7 @@ COMMENT ON FUNCTION gavial.layers(oid) IS 'a view and the views below it, each w
 CREATE OR REPLACE FUNCTION gavial.inputs(view oid) RETURNS TABLE (relation oid, reader oid)
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
 AS $body$
     SELECT DISTINCT c.oid, l.reader
     FROM gavial.layers($1) l
@@ -86,6 +88,7 @@ CREATE OR REPLACE FUNCTION gavial.problems(view oid) RETURNS TABLE (rule text, k
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
     SET jit = off
+    SET standard_conforming_strings = on
 AS $body$
     -- A join lists every column of its sides, read or not.
     WITH layers AS MATERIALIZED (

@@ -17,6 +17,7 @@ COMMENT ON FUNCTION gavial.canonical(oid) IS 'a view''s SELECT as PostgreSQL und
 CREATE OR REPLACE FUNCTION gavial.described(view oid, named text, options jsonb, format text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
 AS $body$
 DECLARE
     columns jsonb;
