@@ -42,6 +42,7 @@ from dialect.spark_casts import cast_to, reads_integer
 from dialect.spark_choices import alike, chosen, first_known, first_of_equals
 from dialect.spark_comparisons import COLLATED, COMPARISONS, EQUALITIES, compared
 from dialect.spark_constants import constant
+from dialect.spark_dates import DATES, has_every_result
 from dialect.spark_equality import comparable, has_forms
 from dialect.spark_functions import FUNCTIONS, WITH_BLANKS
 from dialect.spark_numerics import NUMERICS, is_always_exact
@@ -209,6 +210,8 @@ class _Renderer:
             self.environment.check_order(call.collation, f"a comparison of text by {call.name}")
         arguments = [self.render(each) for each in call.arguments]
         if call.function in NUMERICS and not is_always_exact(call, arguments):
+            self.inexact.append(call)
+        if call.function in DATES and not has_every_result(call):
             self.inexact.append(call)
         return builder(call, [_taken(call, each) for each in arguments])
 

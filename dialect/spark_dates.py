@@ -25,6 +25,8 @@ from dialect.spark_moments import (
 )
 from dialect.spark_rendered import INTERVAL_PARTS, Builder, Rendered, cast, failing, interval, unsupported
 
+_EXTRACTS: Final = (6199, 6202)
+_DIFFERENCE: Final = 2031
 _SECONDS: Final = Decimal(18, 6)
 _WHOLE: Final = Decimal(10, 0)
 _MICROSECONDS: Final = "{0} - date_trunc('MINUTE', {0})"
@@ -291,6 +293,13 @@ def _truncate(call: Call, arguments: Sequence[Rendered]) -> Rendered:
     return Rendered(once(arguments[1], cut), Plain.TIMESTAMP)
 
 
+def has_every_result(call: Call) -> bool:
+    """Whether a function of this table has a result wherever PostgreSQL has one, also for infinite values."""
+    if call.function in _EXTRACTS:
+        return _field(call.arguments[0]) not in _GROWING
+    return call.function != _DIFFERENCE
+
+
 def _alone(change: Callable[[Rendered], Rendered]) -> Builder:
     return lambda _, arguments: change(arguments[0])
 
@@ -303,11 +312,11 @@ DATES: Final[Mapping[int, Builder]] = {
     **dict.fromkeys((2071, 2032), _moved("+")),
     **dict.fromkeys((2546, 2548), _moved("+", swapped=True)),
     **dict.fromkeys((2072, 2033), _moved("-")),
-    2031: _between,
+    _DIFFERENCE: _between,
     1169: _interval_sum("+"),
     1170: _interval_sum("-"),
     1168: _negated,
-    **dict.fromkeys((6199, 6202), _extracted(_as_numeric)),
+    **dict.fromkeys(_EXTRACTS, _extracted(_as_numeric)),
     1384: lambda call, arguments: _extracted(_as_float)(call, [arguments[0], as_timestamp(arguments[1])]),
     2021: _extracted(_as_float),
     2020: _truncate,
