@@ -46,7 +46,13 @@ COMPOSED: Final = (
     Kind("character(1)", "bpchar", ("", "a", "A", "ä", "😀"), needs=Feature.PADDING),
     Kind("numeric(3,-2)", "numeric", ("0", "100", "-99900", "12300"), needs=Feature.SCALE),
     Kind("numeric(2,5)", "numeric", ("0", "0.00099", "-0.00001"), needs=Feature.SCALE),
-    Kind("numeric(38,0)", "numeric", ("0", "1", "9" * 38, "-" + "9" * 38, "5"), needs=Feature.SCALE),
+    Kind(
+        "numeric(38,0)",
+        "numeric",
+        ("0", "1", "-1", "9" * 27, "5"),
+        {Feature.NUMERIC_LARGE: ("9" * 38, "-" + "9" * 38)},
+        needs=Feature.SCALE,
+    ),
     Kind(
         "numeric(60,20)",
         "numeric",
