@@ -72,3 +72,90 @@ SELECT t.id, 10 / (t.v * 1) AS e FROM t;
 SELECT t.id, t.v + t.v AS e FROM t;
 --- change
 UPDATE t SET v = 5 WHERE id < 3;
+
+--- case: fields of moments as floats, and of infinite ones
+CREATE TABLE t (id integer PRIMARY KEY, v timestamp, w timestamp);
+INSERT INTO t VALUES (1, '2000-01-01 00:00:01.003969', '2000-01-01'), (2, '2024-02-29 01:02:01.016464', NULL), (3, '5138-11-16 09:46:40.000123', '1970-01-01');
+INSERT INTO t VALUES (4, NULL, NULL), (5, '9999-12-31 23:59:59.999999', '0001-01-01'), (6, '1969-12-31 23:59:59.123457', '2000-01-01');
+--- query: q1
+SELECT t.id, date_part('second', t.v) AS s, date_part('milliseconds', t.v) AS m, date_part('epoch', t.v) AS e FROM t;
+--- query: q2
+SELECT max(date_part('second', t.v)) AS s, array_agg(date_part('milliseconds', t.v) ORDER BY t.id) AS m, array_agg(date_part('epoch', t.v) ORDER BY t.id) AS e FROM t;
+--- query: q3
+SELECT t.id, extract(epoch FROM t.v) AS e, extract(year FROM t.v) AS y, extract(year FROM t.v::date) AS d FROM t;
+--- query: q4
+SELECT t.id, t.v - t.w AS d FROM t;
+--- change
+UPDATE t SET v = 'infinity' WHERE id = 2;
+UPDATE t SET v = '-infinity' WHERE id = 4;
+UPDATE t SET v = '3000-01-01 00:00:02.0081', w = '-infinity' WHERE id = 6;
+
+--- case: integers of floats and of texts that are too large for them
+CREATE TABLE t (id integer PRIMARY KEY, v double precision, w real, s text);
+INSERT INTO t VALUES (1, 1.5, 2.5, '12'), (2, -9223372036854775808, -9.223372e18, E' -7\n');
+--- query: q1
+SELECT t.id, t.v::bigint AS e FROM t;
+--- query: q2
+SELECT t.id, t.w::bigint AS e FROM t;
+--- query: q3
+SELECT t.id, t.s::integer AS e FROM t;
+--- query: q4
+SELECT sum(t.s::integer) AS e FROM t;
+--- change
+UPDATE t SET v = 9223372036854775808, w = 9223372036854775808, s = '99999999999999999999999' WHERE id = 1;
+--- change
+UPDATE t SET v = 'NaN', w = 'Infinity', s = E'1\u2028' WHERE id = 1;
+
+--- case: intervals that become too large, and infinite ones
+CREATE TABLE t (id integer PRIMARY KEY, g integer, v interval, w interval);
+INSERT INTO t VALUES (1, 1, '1 mon', '1 day'), (2, 2, '-178956970 years -8 mons', '1 day'), (3, 3, '-1 year -1 mon -25:00', '178956970 years');
+INSERT INTO t VALUES (4, 4, '-infinity', '1 day'), (5, 1, 'infinity', '-1 mon'), (6, 1, '-1 mon', NULL);
+--- query: q1
+SELECT t.id, t.v + t.w AS e FROM t;
+--- query: q2
+SELECT t.id, -t.w AS e FROM t;
+--- query: q3
+SELECT array_agg(t.v - t.w ORDER BY t.id) AS e FROM t;
+--- query: q4
+SELECT t.id, t.v::interval year AS a, t.v::interval month AS b, t.v::interval day AS c, t.v::interval hour to minute AS d FROM t;
+--- query: q5
+SELECT t.g, sum(t.v) AS s FROM t GROUP BY t.g;
+--- change
+UPDATE t SET v = '-2147483648 days', w = '-1 day' WHERE id = 1;
+UPDATE t SET g = 2 WHERE id = 3;
+--- change
+UPDATE t SET v = '1 day', w = '-2147483648 days', g = 4 WHERE id = 5;
+UPDATE t SET w = '1 mon' WHERE id = 1;
+UPDATE t SET g = 1 WHERE id = 3;
+
+--- case: a database with settings of its own for how values are read and written
+CREATE TABLE t (id integer PRIMARY KEY, d date, i interval, b bytea, f double precision, z timestamptz, a text[]);
+INSERT INTO t VALUES (1, '2000-02-01', '-1 mon 2 days -03:04:05.6', '\xdeadbeef', 0.1, '2000-02-01 12:00+00', '{a,NULL}'), (2, '1999-12-31', '1 mon', '\x00', 1.1, '1999-12-31 00:00+00', ARRAY[NULL, 'NULL']);
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET DateStyle = German, DMY', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET IntervalStyle = ''sql_standard''', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET bytea_output = ''escape''', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET extra_float_digits = ''-15''', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET TimeZone = ''Asia/Kathmandu''', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET standard_conforming_strings = ''off''', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET array_nulls = ''off''', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = ''serializable''', current_database()); END $$;
+SET DateStyle = German, DMY;
+SET IntervalStyle = sql_standard;
+SET bytea_output = escape;
+SET extra_float_digits = -15;
+SET standard_conforming_strings = off;
+SET array_nulls = off;
+--- query: q1
+SELECT t.id, t.d, t.i, t.b, t.f, t.z, t.a FROM t;
+--- query: q2
+SELECT t.id FROM t WHERE t.d > '01.01.2000'::date OR t.i = '1 mon'::interval OR t.b = 'a'::bytea;
+--- query: q3
+SELECT t.z, t.f, t.a, max(t.d), sum(t.i), count(*) FROM t WHERE t.z > '1999-01-01 00:00+05:45'::timestamptz AND t.f > 0.1 GROUP BY t.z, t.f, t.a;
+--- query: q4
+SELECT t.id, t.a FROM t WHERE t.a = '{a,NULL}'::text[] OR 'NULL' = ANY (t.a);
+--- change
+UPDATE t SET f = 0.30000000000000004, z = '2001-01-01 00:00:00.000001+00', d = '2001-03-02', i = '-1 year', b = 'b' WHERE id = 1;
+--- restart
+--- change
+INSERT INTO t VALUES (3, '0044-03-15 BC', '1 day -00:00:01', '\\\\', 5e-324, '0044-03-15 00:00+00 BC', '{NULL}');
+UPDATE t SET f = 2.2250738585072014e-308, i = '-1 mon -1 day -00:00:01' WHERE id = 2;
