@@ -172,7 +172,7 @@ def stored_column(name: str, type: SqlType, types: Mapping[int, TypeSignature]) 
         return stored_column(name, SqlType(signature.base, collation=type.collation), types)
     if signature is not None and signature.element and signature.category == "A":
         element = stored_column(name, replace(type, oid=signature.element), types)
-        return StoredColumn(name, type, _array(element.storage, type), element)
+        return StoredColumn(name, type, array_of(element.storage, type), element)
     return StoredColumn(name, type, storage_of(type, signature))
 
 
@@ -191,14 +191,15 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     if signature is not None and signature.kind == "e":
         return Plain.TEXT
     if signature is not None and signature.element and signature.category == "A":
-        return _array(storage_of(replace(type, oid=signature.element, collation=NO_COLLATION)), type)
+        return array_of(storage_of(replace(type, oid=signature.element, collation=NO_COLLATION)), type)
     named = f"type {signature.name}" if signature else "a composite type"
     raise FeatureNotSupported(
         f"cannot maintain a query with values of {named}", hint="Cast them to text, to a number or to a date."
     )
 
 
-def _array(element: Storage, type: SqlType) -> Storage:
+def array_of(element: Storage, type: SqlType) -> Storage:
+    """How an array of such elements is stored."""
     return Shaped(ListOf(element)) if type.wide else ListOf(element)
 
 

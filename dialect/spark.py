@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
-from catalog.storage import ListOf, Padded, Plain, Shaped, Storage, Written, storage_of
+from catalog.storage import ListOf, Padded, Plain, Shaped, Storage, Written, array_of, storage_of
 from catalog.types import C_COLLATIONS, JSON, JSONB, NO_COLLATION, TIMETZ, SqlType
 from dialect.array_elements import element_of, with_element, written_elements
 from dialect.scalar import (
@@ -65,10 +65,13 @@ class Environment:
     binary_collations: frozenset[int] = C_COLLATIONS
 
     def storage(self, type_: SqlType) -> Storage:
-        """How a value of this type is stored; a domain's as its base type's."""
+        """How a value of this type is stored; a domain's as its base type's, an array's by its elements'."""
         signature = self.types.get(type_.oid)
         if signature is not None and signature.base:
             return self.storage(replace(type_, oid=signature.base))
+        if signature is not None and signature.element and signature.category == "A":
+            element = replace(type_, oid=signature.element, collation=NO_COLLATION)
+            return array_of(self.storage(element), type_)
         return storage_of(type_, signature)
 
     def groups_have_forms(self, type_: SqlType) -> bool:

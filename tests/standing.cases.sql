@@ -159,3 +159,19 @@ UPDATE t SET f = 0.30000000000000004, z = '2001-01-01 00:00:00.000001+00', d = '
 --- change
 INSERT INTO t VALUES (3, '0044-03-15 BC', '1 day -00:00:01', '\\\\', 5e-324, '0044-03-15 00:00+00 BC', '{NULL}');
 UPDATE t SET f = 2.2250738585072014e-308, i = '-1 mon -1 day -00:00:01' WHERE id = 2;
+
+--- case: arrays of enums and of domains
+CREATE TYPE mood AS ENUM ('zeta', 'alpha', 'mid');
+CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+CREATE TABLE t (id integer PRIMARY KEY, m mood, n mood[], p positive, q positive[]);
+INSERT INTO t VALUES (1, 'mid', '{zeta,NULL}', 1, '{1,2}'), (2, NULL, '{}', 2, NULL), (3, 'alpha', NULL, NULL, '{NULL}'), (4, 'mid', '{zeta,NULL}', 1, '{1,2}');
+--- query: q1
+SELECT t.id, t.n, t.q, NULL = ANY (t.n) AS a, t.m = ANY (t.n) AS b, t.p = ANY (t.q) AS c FROM t;
+--- query: q2
+SELECT t.n, t.q, count(*) AS n1 FROM t GROUP BY t.n, t.q;
+--- query: q3
+SELECT array_agg(t.m ORDER BY t.id) AS m, array_agg(t.p ORDER BY t.id) AS p, count(DISTINCT t.n) AS n FROM t;
+--- query: q4
+SELECT t.id FROM t WHERE 'zeta' = ANY (t.n) OR 2 = ANY (t.q);
+--- change
+UPDATE t SET m = 'zeta', n = '{mid,alpha}', q = '{7,NULL}' WHERE id = 1;

@@ -41,6 +41,10 @@ def test_the_greatest_of_such_values_is_left_to_postgresql(oid: int) -> None:
     assert not is_exact(Extreme(True, columns, NO_COLLATION, SqlType(oid)), Environment(TYPES))
 
 
+def test_an_array_is_stored_by_what_its_elements_are_made_of() -> None:
+    assert Environment(TYPES).storage(SqlType(MOODS)) == ListOf(Plain.TEXT)
+
+
 def test_null_comes_last_in_an_array() -> None:
     key = sort_key(Rendered("x.c1", ListOf(Plain.INT32)))
     assert key == "transform(x.c1, element -> named_struct('is_null', element IS NULL, 'value', element))"
