@@ -104,6 +104,7 @@ COMMENT ON FUNCTION gavial.with_failure(jsonb, text, jsonb) IS
 CREATE OR REPLACE FUNCTION gavial.end_of_runs(waiting jsonb) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
 AS $body$
     -- Of several runs those that did well have published their results.
     SELECT CASE WHEN jsonb_array_length(waiting -> 'runs') = 1 THEN min(f.state::text)::jsonb ELSE gavial.told(
