@@ -81,6 +81,10 @@ class DiskFull(Error, sqlstate="53100"):
     """There is no room for what has to be written."""
 
 
+class InputOutputError(Error, sqlstate="58030"):
+    """Files cannot be read or written where they have to be."""
+
+
 class ConfigurationError(Error, sqlstate="F0000"):
     """What the operator asked for cannot be done; printed in one line by the command."""
 

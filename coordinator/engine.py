@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_outcome
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
 from pyspark.sql import SparkSession
 
-from catalog.errors import DiskFull, EngineFailed, EngineLost
+from catalog.errors import ConfigurationError, EngineFailed, EngineLost, Error
+from coordinator.failures import Reports
 from coordinator.orders import Orders
-from executors.spark.failures import FAILURES, MORE_MEMORY, first_line
+from executors.spark.failures import FAILURES, MORE_MEMORY, as_error, first_line
 from executors.spark.session import (
     BROKEN,
     SparkSettings,
@@ -24,10 +27,11 @@ from executors.spark.session import (
     has_driver,
     open_session,
 )
+from sources.warehouse import FULL, error_of
+
+log = logging.getLogger(__name__)
 
 Outcome = TypeVar("Outcome")
-
-FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _LOOK_SECONDS: Final = 0.5
 _END_SECONDS: Final = 10.0
@@ -42,6 +46,14 @@ class Cancelled(Exception):
     """Nobody wants the outcome any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Spark did not start: when that was known, and why."""
+
+    at: float
+    error: Error
+
+
 def spark_settings(orders: Orders) -> SparkSettings:
     """Where Spark runs: on this machine unless told otherwise."""
     return SparkSettings(
@@ -54,6 +66,18 @@ def _warm(session: SparkSession) -> None:
     session.sql(_ANYTHING).toArrow()
 
 
+def _refusal(error: Exception) -> Error:
+    """Why there is no session, of whatever kind the error is."""
+    match error:
+        case Error():
+            return error
+        case OSError() if not isinstance(error, ConnectionError):
+            return error_of(error)
+        case _:
+            hint = "It is tried again by itself."
+            return ConfigurationError("Spark does not start", detail=first_line(error), hint=hint)
+
+
 class Engine:
     """One session for all databases, in a thread of its own; what is asked of it is done in turn."""
 
@@ -61,6 +85,8 @@ class Engine:
         self._settings = settings
         self._session: SparkSession | None = None
         self._warmed = False
+        self._refused: Refused | None = None
+        self._reports = Reports(log)
         self._thread = ThreadPoolExecutor(1, "spark")
         self._idle = threading.Event()
         self._idle.set()
@@ -68,7 +94,7 @@ class Engine:
 
     def run(self, work: Callable[[SparkSession], Outcome], wanted: Callable[[], bool]) -> Outcome:
         """What `work` gives; `wanted` is asked now and then, and once it says no, jobs are cancelled."""
-        outcome = self._thread.submit(self._do, work)
+        outcome = self._submit(work)
         unwanted = True
         try:
             unwanted = self._waits_in_vain(outcome, wanted)
@@ -88,7 +114,8 @@ class Engine:
         """Begin before anything is asked of it: what is asked first needs not wait for Java to start."""
         if not self._warmed:
             self._warmed = True
-            self._thread.submit(self._do, _warm)
+            with contextlib.suppress(Cancelled):
+                self._submit(_warm)
 
     def stop(self) -> None:
         """End Spark, where it was begun, and what it is at, in order if that is soon."""
@@ -101,7 +128,16 @@ class Engine:
         if session is not None:
             close_session(session)
 
-    def _do(self, work: Callable[[SparkSession], Outcome]) -> Outcome:
+    def _submit(self, work: Callable[[SparkSession], Outcome]) -> Future[Outcome]:
+        """Who asks while it is stopped is stopped as well."""
+        try:
+            return self._thread.submit(self._do, work, time.monotonic())
+        except RuntimeError:
+            if self._stopped.is_set():
+                raise Cancelled from None
+            raise
+
+    def _do(self, work: Callable[[SparkSession], Outcome], asked: float) -> Outcome:
         self._idle.clear()
         try:
             if self._stopped.is_set():
@@ -109,15 +145,13 @@ class Engine:
             if self._session is not None and not has_driver(seconds=0):
                 self._forget()  # it ended while nothing was asked of it
             if self._session is None:
-                self._session = open_session(self._settings)
+                self._session = self._start(asked)
             return work(self._session)
         except BROKEN as error:
+            if self._stopped.is_set():
+                raise Cancelled from None  # the session has been closed meanwhile
             if isinstance(error, OSError) and error.errno in FULL:
-                raise DiskFull(
-                    "the disk of the warehouse is full",
-                    detail=str(error),
-                    hint="Free space there; nothing is lost.",
-                ) from error
+                raise error_of(error) from error
             if not has_driver():
                 self._forget()
                 raise EngineLost(
@@ -126,10 +160,29 @@ class Engine:
                     hint=MORE_MEMORY,
                 ) from error
             if isinstance(error, FAILURES):
-                raise EngineFailed(f"Spark cannot do this: {first_line(error)}") from error
+                raise as_error(error) or EngineFailed(f"Spark cannot do this: {first_line(error)}") from error
+            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                raise error_of(error) from error
             raise
         finally:
             self._idle.set()
+
+    def _start(self, asked: float) -> SparkSession:
+        """Who asked before it was known that Spark does not start is told so: nothing is tried for that."""
+        if self._refused is not None and self._refused.at >= asked:
+            raise self._refused.error
+        try:
+            session = open_session(self._settings, lambda: not self._stopped.is_set())
+        except (Error, *BROKEN) as error:
+            if self._stopped.is_set():
+                raise Cancelled from None
+            told = _refusal(error)
+            self._refused = Refused(time.monotonic(), told)
+            self._reports.say("Spark does not work", told)
+            raise told from None
+        self._refused = None
+        self._reports.clear()
+        return session
 
     def _forget(self) -> None:
         self._session = None

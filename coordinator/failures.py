@@ -7,6 +7,7 @@ import time
 from typing import Final
 
 from catalog.errors import Error
+from catalog.wording import one_line
 
 _SHORTEST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 10.0
@@ -18,7 +19,7 @@ def in_one_line(error: BaseException) -> str:
     if isinstance(error, Error):
         detail = f": {error.detail.rstrip('.')}" if error.detail else ""
         return f"{error.message}{detail}" + (f" ({error.hint})" if error.hint else "")
-    return " ".join(str(error).split()) or type(error).__name__
+    return one_line(str(error)) or type(error).__name__
 
 
 class Reports:

@@ -20,6 +20,7 @@ from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepa
 from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
+from catalog.wording import one_line
 from proxy.judgement import Head, Outcome, read_head
 from proxy.judges import Judges
 from proxy.prerequisites import read_facts, refusal_under
@@ -197,4 +198,4 @@ def _is_unreachable(error: psycopg.Error) -> bool:
 
 
 def _line(error: psycopg.Error) -> str:
-    return " ".join(str(error).split())
+    return one_line(str(error))

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import psycopg
 
 from catalog.errors import ConfigurationError
+from catalog.wording import one_line
 from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
 from proxy.companion import Companion, Wishes, orders_for
 from proxy.keeper import Keeper
@@ -176,7 +177,7 @@ def _embedded_upstream(embedded: EmbeddedPostgres, data: Path) -> Upstream:
     except psycopg.OperationalError as error:
         raise ConfigurationError(
             f"the password in {data / 'password'} does not open the server",
-            detail=str(error).strip(),
+            detail=one_line(str(error)),
             hint=f"If it was changed with ALTER ROLE {upstream.user}, write the new one into that file.",
         ) from None
     return upstream

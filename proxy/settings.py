@@ -10,6 +10,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from catalog.errors import ConfigurationError
+from catalog.wording import one_line
 
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
@@ -75,7 +76,7 @@ def read_address(dsn: str) -> dict[str, str]:
         return {key: str(value) for key, value in conninfo_to_dict(dsn).items()}
     except (ProgrammingError, UnicodeError) as error:
         raise ConfigurationError(
-            f"--upstream is not a connection string: {' '.join(str(error).split())}",
+            f"--upstream is not a connection string: {one_line(str(error))}",
             hint="For example: postgresql://user@127.0.0.1:5432/postgres",
         ) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from catalog.batch import Batch
-from catalog.errors import DamagedBatch
+from catalog.errors import DamagedBatch, DiskFull, Error, InputOutputError
 from sources.arrow import columns_with_bounds
 from sources.bounds import bounds_of
 from sources.unstorable import UNSTORABLE, unstorable_of
@@ -28,6 +29,8 @@ CONTROL: Final = (WEIGHT, COMMIT_LSN, IS_UPDATE)
 
 COMPRESSION: Final = "zstd"
 UNFINISHED: Final = ".unfinished"
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _BUFFER: Final = re.compile(r"(table|node)-[0-9a-z-]{1,100}")
 
@@ -42,6 +45,15 @@ def is_table_buffer(buffer: str) -> bool:
     return buffer.startswith("table-")
 
 
+def error_of(error: OSError) -> Error:
+    """What clients are told of a disk that is full, or of files that cannot be read or written."""
+    if error.errno in FULL:
+        hint = "Free space there. Nothing is lost, and it is tried again by itself."
+        return DiskFull("the disk of the warehouse is full", detail=f"{error}.", hint=hint)
+    hint = "Mend the place. Nothing is lost, and it is tried again by itself."
+    return InputOutputError("files cannot be read or written", detail=f"{error}.", hint=hint)
+
+
 class Warehouse:
     """Batches below a local directory, or below any URI that pyarrow and Spark both reach."""
 
@@ -51,6 +63,7 @@ class Warehouse:
         else:
             self._files, self.root = fs.LocalFileSystem(), str(Path(uri).absolute())
         self._local = isinstance(self._files, fs.LocalFileSystem)
+        self._is_known = False
         # As Hadoop reads it, which decodes nothing: a blank is a blank.
         self.uri = f"file://{self.root}" if self._local else uri
 
@@ -61,6 +74,19 @@ class Warehouse:
         with self._files.open_output_stream(file) as stream:
             stream.write(b"gavial")
         self._files.delete_file(file)
+
+    def require(self) -> None:
+        """Raise InputOutputError unless the directory is there: from now on it is never made again.
+
+        What was written to another one that took its place would be lost when it comes back.
+        """
+        if self._local and not Path(self.root).is_dir():
+            raise InputOutputError(
+                f"the warehouse {self.root} is not there",
+                hint="Bring it back, or correct --warehouse, and nothing is lost. If it is gone for good, "
+                "make an empty directory in its place: all tables are copied anew.",
+            )
+        self._is_known = True
 
     def seal(
         self, buffer: str, table: pa.Table, from_offset: int, to_offset: int, schema_version: int
@@ -74,6 +100,11 @@ class Warehouse:
         content = sink.getvalue()
         file = f"{buffer}/{to_offset:016x}-{uuid.uuid4().hex}.parquet"
         if self._local:
+            directory = Path(self.root, buffer)
+            if not self._is_known:
+                _make_directory(directory.parent)
+                self._is_known = True
+            _make_one_directory(directory)
             _write_durably(Path(self.root, file), content)
         else:
             self._write(file, content)
@@ -115,21 +146,26 @@ class Warehouse:
             except FileNotFoundError:
                 continue
 
-    def unnamed(self, named: Collection[str]) -> tuple[str, ...]:
-        """The files that no manifest names: garbage, provided that nobody is sealing."""
+    def sizes(self) -> dict[str, int]:
+        """How many bytes each file has, finished or not, by its name in the manifest."""
         selector = fs.FileSelector(self.root, recursive=True, allow_not_found=True)
-        found = (
-            each.path.removeprefix(self.root).lstrip("/")
+        found = {
+            each.path.removeprefix(self.root).lstrip("/"): each.size
             for each in self._files.get_file_info(selector)
             if each.type is fs.FileType.File
-        )
-        return tuple(sorted(file for file in found if _BUFFER.match(file) and file not in named))
+        }
+        return {file: size for file, size in found.items() if _BUFFER.match(file)}
+
+    def unnamed(self, named: Collection[str]) -> tuple[str, ...]:
+        """The files that no manifest names: garbage, provided that nobody is sealing."""
+        return tuple(sorted(self.sizes().keys() - named))
 
     def _content(self, batch: Batch) -> pa.Buffer:
         try:
             with self._files.open_input_stream(f"{self.root}/{batch.file}") as stream:
                 content = stream.read_buffer()
         except FileNotFoundError:
+            self.require()
             raise DamagedBatch(f"batch {batch.file} is missing") from None
         if hashlib.sha256(content).hexdigest() != batch.sha256:
             raise DamagedBatch(f"batch {batch.file} is not what was written")
@@ -144,7 +180,6 @@ class Warehouse:
 
 def _write_durably(path: Path, content: pa.Buffer) -> None:
     unfinished = path.with_name(path.name + UNFINISHED)
-    _make_directory(path.parent)
     try:
         with unfinished.open("xb") as stream:
             stream.write(content)
@@ -160,6 +195,11 @@ def _write_durably(path: Path, content: pa.Buffer) -> None:
 def _make_directory(directory: Path) -> None:
     if not directory.exists():
         _make_directory(directory.parent)
+        _make_one_directory(directory)
+
+
+def _make_one_directory(directory: Path) -> None:
+    if not directory.exists():
         directory.mkdir(exist_ok=True, mode=0o700)
         _sync_directory(directory.parent)
 

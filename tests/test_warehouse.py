@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.batch import Batch, Bounds
-from catalog.errors import DamagedBatch
+from catalog.errors import DamagedBatch, InputOutputError
 from sources.warehouse import CONTROL, Warehouse, table_buffer
 
 
@@ -139,3 +139,21 @@ def test_bounds_that_are_not_known(warehouse: Warehouse) -> None:
     )
     assert batch.bounds.keys() == {"weight"}
     assert warehouse.read(sealed(warehouse, a1=pa.array([], pa.int32()))).num_rows == 0
+
+
+def test_a_directory_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+    """What would be written there would be lost when the other one comes back."""
+    home, elsewhere = tmp_path / "warehouse", tmp_path / "elsewhere"
+    warehouse = Warehouse(str(home))
+    with pytest.raises(InputOutputError, match="is not there"):
+        warehouse.require()
+    batch = sealed(warehouse, a1=pa.array([1]))
+    home.rename(elsewhere)
+    with pytest.raises(FileNotFoundError):
+        sealed(warehouse, a1=pa.array([2]))
+    with pytest.raises(InputOutputError, match="is not there"):
+        warehouse.read(batch)
+    assert not home.exists()
+    elsewhere.rename(home)
+    assert warehouse.read(batch).column("a1").to_pylist() == [1]
+    assert warehouse.sizes() == {batch.file: batch.bytes}

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from catalog.errors import (
     CardinalityViolation,
     DatetimeOverflow,
+    DiskFull,
     DivisionByZero,
     Error,
     InvalidPowerArgument,
@@ -41,6 +42,7 @@ _ERRORS: Final[Mapping[str, type[Error]]] = {
 _MEMORY: Final = re.compile(
     r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|Not enough memory|GC overhead limit|maxResultSize|TaskResultLost"
 )
+_DISK: Final = re.compile(r"No space left on device|Disk quota exceeded")
 MORE_MEMORY: Final = "Give it more with --spark-memory."
 
 # How an error is written by Spark, by itself or in the trace of another one that it caused.
@@ -78,6 +80,9 @@ def as_error(error: PySparkException | Py4JJavaError) -> Error | None:
     raised = _RAISED.search(trace)
     if raised and raised[1] in _ERRORS:
         return _ERRORS[raised[1]](raised[2])
+    if _DISK.search(trace):
+        hint = "Free space there. Nothing is lost, and it is tried again by itself."
+        return DiskFull("the disk that Spark works on is full", detail=first_line(error), hint=hint)
     for condition, words in _CONDITION.findall(trace):
         if (told := _as_postgresql(condition, words)) is not None:
             return told

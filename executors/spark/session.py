@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,13 +15,15 @@ import pyarrow as pa
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException, PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError
+from executors.spark.environment import environment
+from executors.spark.failures import first_line
 from executors.spark.java import require_java, spark_home_of
+from executors.spark.launch import launch, refusal
 from executors.spark.machine import LEAST_MEMORY, memory_bytes
 
 LOOPBACK = "127.0.0.1"
@@ -64,8 +66,11 @@ class SparkSettings:
         return self.remote is None and self.master.startswith("local")
 
 
-def open_session(settings: SparkSettings) -> SparkSession:
-    """A session with Gavial's settings; one at a time in a process, one at a time in a directory."""
+def open_session(settings: SparkSettings, go_on: Callable[[], bool] = lambda: True) -> SparkSession:
+    """A session with Gavial's settings; one at a time in a process, one at a time in a directory.
+
+    `go_on` is asked while Java starts.
+    """
     silence_query_errors()
     if settings.remote is not None:
         return open_remote_session(settings.remote)
@@ -82,7 +87,7 @@ def open_session(settings: SparkSettings) -> SparkSession:
     if settings.local:
         variables["SPARK_LOCAL_IP"] = LOOPBACK
     with environment(variables):
-        return start_session(conf, settings.directory / "driver.log")
+        return start_session(conf, settings.directory / "driver.log", go_on)
 
 
 def close_session(session: SparkSession) -> None:
@@ -173,20 +178,15 @@ def silence_query_errors() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def start_session(conf: SparkConf, log: Path) -> SparkSession:
+def start_session(conf: SparkConf, log: Path, go_on: Callable[[], bool]) -> SparkSession:
     """Start a Java process and a session in it; what the process says goes to the log."""
-    refusal = ConfigurationError(f"Spark does not start on {conf.get('spark.master')}", hint=f"See {log}.")
-    with log.open("wb") as output:
-        try:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
-        except PySparkRuntimeError as error:
-            raise refusal from error
+    gateway = launch(conf, log, go_on)
     try:
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.config(conf=conf).getOrCreate()
     except Py4JError as error:
         stop_driver(gateway)
-        raise refusal from error
+        raise refusal(conf, log, first_line(error)) from error
 
 
 def stop_driver(gateway: JavaGateway) -> None:
@@ -197,23 +197,3 @@ def stop_driver(gateway: JavaGateway) -> None:
     gateway.proc.stdin.close()
     gateway.proc.wait(STOP_SECONDS)
     SparkContext._gateway = SparkContext._jvm = None
-
-
-@contextlib.contextmanager
-def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Environment variables for the processes started inside; None takes one away."""
-    before = {name: os.environ.get(name) for name in variables}
-    assign(variables)
-    try:
-        yield
-    finally:
-        assign(before)
-
-
-def assign(variables: Mapping[str, str | None]) -> None:
-    """Set environment variables, or take them away."""
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
