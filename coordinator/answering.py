@@ -6,7 +6,6 @@ import asyncio
 import logging
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,7 +40,6 @@ from coordinator.ahead import Ahead
 from coordinator.due import Due, Situation, counts_rows, due_moment, groups, is_first
 from coordinator.engine import Cancelled, Engine
 from coordinator.failing import (
-    Patience,
     ends_all,
     failure_of,
     is_blocked,
@@ -52,10 +50,12 @@ from coordinator.failing import (
     why_not,
 )
 from coordinator.fired import Clock
+from coordinator.losing import loss_behind
 from coordinator.merging import Merging
 from coordinator.publication import Computed, Publication, Waiting, publish
 from coordinator.publishing import require_unlocked
 from coordinator.query import StandingQuery
+from coordinator.resting import Resting
 from coordinator.scheduling import Scheduling
 from coordinator.turns import Request, Turns
 from coordinator.verifications import Verifications
@@ -111,8 +111,7 @@ class Answering:
         self._stop = stop
         self._known: dict[UUID, StandingQuery] = {}
         self._whole: set[UUID] = set()
-        self._patience: defaultdict[UUID, Patience] = defaultdict(Patience)
-        self._failed_at: dict[UUID, int] = {}
+        self._resting = Resting()
         self._waiting: dict[UUID, Waiting] = {}
         self._publications: list[Publication] = []
         self._turns = Turns()
@@ -235,8 +234,8 @@ class Answering:
             datetime.now(UTC),
             position,
             {id: sum(period.came.values()) for id, period in came.items()},
-            {id for id, patience in self._patience.items() if not patience.is_over(id in asked)},
-            self._failed_at,
+            self._resting.now(asked),
+            self._resting.seen_at,
             {each.id for each in queries if self._is_emptied(each)},
         )
 
@@ -288,7 +287,10 @@ class Answering:
         except Exception as error:
             if ends_all(error, connection):
                 raise
-            self._fail(connection, due, position, error)
+            lost = loss_behind(connection, self._place, error, query.id, position)
+            if lost is not None:
+                self._known.clear()  # where they have read up to is not what it was
+            self._fail(connection, due, position, lost or error)
         finally:
             del publication.left[query.id]
 
@@ -313,7 +315,7 @@ class Answering:
         outdated = [(each, None) for each in publication.computed if each not in current]
         for each, why in (*published.failed, *outdated):
             each.standing.discard(each.ready, connection)
-            self._set_aside(each.due.query)
+            self._resting.set_aside(each.due.query.id)
             if why is not None:
                 self._fail(connection, each.due, publication.position, why)
 
@@ -322,11 +324,7 @@ class Answering:
         computed.standing.settle(computed.ready)
         self._whole.add(query)
         self._waiting.pop(query, None)
-        self._patience.pop(query, None)
-        self._failed_at.pop(query, None)
-
-    def _set_aside(self, query: Running) -> None:
-        self._patience[query.id] = self._patience[query.id].longer()
+        self._resting.forget(query)
 
     def _fail(self, connection: Connection, due: Due, position: int, error: Exception) -> None:
         """Say what is wrong, to whoever waits as well; what may pass by itself is tried again in silence.
@@ -335,8 +333,7 @@ class Answering:
         """
         query, failure = due.query, failure_of(error)
         log_failure(log, query, error)
-        self._failed_at[query.id] = position
-        self._set_aside(query)
+        self._resting.set_aside(query.id, failure, position)
         if is_passing(failure):
             with self._contained(connection, query):
                 tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
@@ -357,7 +354,7 @@ class Answering:
             if ends_all(error, connection):
                 raise
             log_failure(log, query, error, "state")
-            self._set_aside(query)
+            self._resting.set_aside(query.id)
 
     def _standing(self, connection: Connection, query: Running) -> StandingQuery:
         known = self._known.get(query.id)

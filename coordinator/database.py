@@ -10,7 +10,7 @@ from typing import Final
 import psycopg
 from psycopg import Connection
 
-from catalog.errors import Error
+from catalog.errors import DiskFull, Error
 from catalog.store import Attempt, note_failure, take_over
 from coordinator.answering import Answers
 from coordinator.capturing import Capturing
@@ -23,10 +23,11 @@ from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
 from sources.filling import Filling
 from sources.joining import join_tables, tell_of_slot
 from sources.login import connect
+from sources.losses import forget_lost
 from sources.place import Place
 from sources.position import Stopped
 from sources.rewrites import notice_rewritten
-from sources.warehouse import Warehouse
+from sources.warehouse import Warehouse, error_of
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,11 @@ def has_work(connection: Connection) -> bool:
 def has_tables(connection: Connection) -> bool:
     """Whether there are tables to capture."""
     return connection.execute("SELECT FROM gavial.sources LIMIT 1").rowcount > 0
+
+
+def has_batches(connection: Connection) -> bool:
+    """Whether there has to be a warehouse."""
+    return connection.execute("SELECT FROM gavial.batches LIMIT 1").rowcount > 0
 
 
 def _has_queries(connection: Connection) -> bool:
@@ -95,17 +101,19 @@ class Database:
             except Stopped:
                 continue
             except (Error, psycopg.Error, OSError) as error:
-                words = reports.say(f"database {self._name!r} is not followed", error)
-                self._rest(words, Attempt(backoff.lasted(), backoff.seconds()))
+                told = error_of(error) if isinstance(error, OSError) else error
+                words = reports.say(f"database {self._name!r} is not followed", told)
+                state = "paused" if isinstance(told, DiskFull) else "failed"
+                self._rest(state, words, Attempt(backoff.lasted(), backoff.seconds()))
             else:
                 return
 
-    def _rest(self, words: str, attempt: Attempt) -> None:
+    def _rest(self, state: str, words: str, attempt: Attempt) -> None:
         """Say what is wrong, where that is possible, and wait: not long when a statement waits."""
         try:
             with connect(self._address, "gavial") as session:
                 if not is_elsewhere(session):
-                    note_failure(session, "failed", words, attempt)
+                    note_failure(session, state, words, attempt)
         except psycopg.Error as error:
             log.info("cannot say so in database %r: %s", self._name, error)
         self._wanted.clear()
@@ -116,10 +124,14 @@ class Database:
         """Until there is nothing to capture, or we are asked to stop."""
         with connect(self._address, "gavial coordinator") as session:
             check_rights(session)
+            # Also where the rest has to be resumed: an upgrade of the server makes it another one.
+            session.execute("SELECT gavial.tell_generated_columns()")
             installation = check_identity(session)
             warehouse = Warehouse(f"{self._orders.warehouse}/{installation}")
             place = Place(self._address, take_over(session), warehouse)
             session.execute("LISTEN gavial")
+            if has_batches(session):
+                forget_lost(session, place)
             remove_unnamed(session, place)
             if has_tables(session):
                 if _has_queries(session):

@@ -15,6 +15,7 @@ from catalog.running import Failure, Running
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0
+_LONGEST_OF_THE_MACHINE_SECONDS: Final = 20.0
 
 # Somebody was in the way, or stopped what we did, or a session broke: nothing is wrong with the query.
 _PASSING: Final = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "08000", "08003", "08006")
@@ -22,6 +23,8 @@ _PASSING: Final = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03"
 _SUSPENDING: Final = ("42501", "42809", "55000")
 # A table or view that it reads is not what it was: other data do not help.
 _LASTING: Final = (*_SUSPENDING, "0A000")
+# A disk, files or a program are not as they have to be: nobody tells when they are mended.
+_OF_THE_MACHINE: Final = ("53100", "58030", "F0000")
 
 
 def failure_of(error: Exception) -> Failure:
@@ -54,6 +57,11 @@ def ends_all(error: Exception, connection: Connection) -> bool:
 def is_passing(failure: Failure) -> bool:
     """Whether it is tried again and nothing said."""
     return failure.sqlstate in _PASSING
+
+
+def is_of_the_machine(failure: Failure) -> bool:
+    """Whether the same data may do well when something beside the query is mended."""
+    return failure.sqlstate in _OF_THE_MACHINE
 
 
 def status_after(failure: Failure) -> str:
@@ -93,6 +101,7 @@ class Patience:
         """Whether it may be tried again; soon, where somebody has asked for it."""
         return time.monotonic() >= self.since + (min(self.seconds, _FIRST_SECONDS) if asked else self.seconds)
 
-    def longer(self) -> Patience:
+    def longer(self, is_of_the_machine: bool = False) -> Patience:
         """It has failed again."""
-        return Patience(time.monotonic(), min(max(2 * self.seconds, _FIRST_SECONDS), _LONGEST_SECONDS))
+        longest = _LONGEST_OF_THE_MACHINE_SECONDS if is_of_the_machine else _LONGEST_SECONDS
+        return Patience(time.monotonic(), min(max(2 * self.seconds, _FIRST_SECONDS), longest))

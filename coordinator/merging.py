@@ -10,7 +10,7 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.errors import DamagedBatch
+from catalog.errors import DamagedBatch, InputOutputError
 from sources.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.place import Place
 from sources.rewrites import copy_anew
@@ -70,7 +70,7 @@ class Merging:
             return
         try:
             self._merge(connection, *row)
-        except (DamagedBatch, OSError) as error:
+        except (DamagedBatch, InputOutputError, OSError) as error:
             log.error("buffer %s cannot be merged: %s", row[0], error)
             self._next = time.monotonic() + _PAUSE_SECONDS
             if isinstance(error, DamagedBatch):

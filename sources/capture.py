@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import shutil
 import time
@@ -25,6 +24,7 @@ from catalog.store import (
     require_epoch,
     source_states,
 )
+from catalog.wording import one_line
 from sources.login import connect
 from sources.mirrors import Mirrors, mirrors_beside
 from sources.place import Place
@@ -32,6 +32,7 @@ from sources.replication import KEEPALIVE, Stream, keepalive, replication_connec
 from sources.sealing import Sealer
 from sources.slot import confirmed_position, free_slot, open_slot, require_settings
 from sources.transactions import Assembler
+from sources.warehouse import FULL
 from sources.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -46,8 +47,6 @@ MOST_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.25
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 10.0
-
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Capture:
@@ -75,13 +74,13 @@ class Capture:
             except Fenced:
                 raise
             except OSError as error:
-                if error.errno not in _FULL:
+                if error.errno not in FULL:
                     raise
                 self._rest("paused", f"the disk is full: {error}", go_on)
             except Error as error:
                 self._rest("failed", " ".join(filter(None, (error.message, error.detail, error.hint))), go_on)
             except psycopg.Error as error:
-                self._rest("failed", str(error).strip(), go_on)
+                self._rest("failed", one_line(str(error)), go_on)
 
     def _follow(self, go_on: Callable[[], bool]) -> None:
         """Changes as they come; what was not committed comes again the next time."""

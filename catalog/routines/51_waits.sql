@@ -215,6 +215,11 @@ BEGIN
         RETURN gavial.told(format('standing query "%s" is suspended', standing.name), gavial.sentence(standing.status_detail),
             format('ALTER STANDING QUERY %I RESUME', standing.name), '55000');
 
+    ELSIF capture.state = 'paused' AND capture.attempted >= began THEN
+        -- Also where copying a table has ended all work on this database.
+        RETURN gavial.told('changes cannot be captured', gavial.sentence(capture.detail),
+            'Free space on the disk of the warehouse. Nothing is lost. ' || gavial.when_again(capture.next_attempt), '53100');
+
     ELSIF coordinator.process IS NULL AND capture.attempted >= began THEN
         RETURN gavial.told('the coordinator cannot work on this database', gavial.sentence(capture.detail),
             gavial.when_again(capture.next_attempt) || ' Run the statement again when that is mended.', '57P03');
@@ -233,10 +238,9 @@ BEGIN
     ELSIF looked > coordinator.seen + interval '5 seconds' THEN
         RETURN gavial.told(format('waiting for the coordinator, which was last seen at %s', date_trunc('second', coordinator.seen)));
 
-    ELSIF capture.state IN ('paused', 'failed') AND capture.attempted >= began THEN
+    ELSIF capture.state = 'failed' AND capture.attempted >= began THEN
         RETURN gavial.told('changes cannot be captured', gavial.sentence(capture.detail),
-            CASE capture.state WHEN 'paused' THEN 'Free space on the disk of the warehouse. ' ELSE '' END
-            || 'Nothing is lost. ' || gavial.when_again(capture.next_attempt), CASE capture.state WHEN 'paused' THEN '53100' ELSE '55000' END);
+            'Nothing is lost. ' || gavial.when_again(capture.next_attempt), '55000');
     ELSIF capture.state IN ('paused', 'failed') THEN
         RETURN gavial.told('waiting for capture, which failed: ' || capture.detail, gavial.when_again(capture.next_attempt));
     ELSIF stopped.attempted >= began THEN

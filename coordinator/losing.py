@@ -1,0 +1,32 @@
+"""Failures that come from files which the warehouse has lost."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from psycopg import Connection
+
+from catalog.errors import ConcurrentChange, DamagedBatch, EngineFailed, InputOutputError
+from catalog.running import require_copied_before
+from coordinator.failing import ends_all
+from sources.losses import forget_lost
+from sources.place import Place
+
+
+def loss_behind(
+    connection: Connection, place: Place, error: Exception, query: UUID, position: int
+) -> Exception | None:
+    """What an error of a query at a position comes from, if files are lost: they are made anew from now on.
+
+    They may have been made anew while they were read, and all may be away for a while.
+    """
+    if not isinstance(error, DamagedBatch | EngineFailed | InputOutputError | OSError):
+        return None
+    try:
+        lost = forget_lost(connection, place)
+        require_copied_before(connection, query, position)
+    except Exception as other:
+        if ends_all(other, connection):
+            raise
+        return other
+    return ConcurrentChange("files of the warehouse are lost, and are made anew") if lost else None
