@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import subprocess
@@ -173,9 +174,17 @@ def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
 
 
 def silence_query_errors() -> None:
-    """Keep PySpark from printing an error that is raised as well: its text may hold values of rows."""
+    """Keep PySpark from printing an error that is raised as well: its text may hold values of rows.
+
+    Py4J logs, with a traceback, that the process of Spark has ended, under no name of its own.
+    """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 def start_session(conf: SparkConf, log: Path, go_on: Callable[[], bool]) -> SparkSession:
