@@ -18,7 +18,10 @@ from dialect.coerce import cast
 from dialect.query import read_query
 from dialect.scope import Scope, Source
 
-_HINT: Final = "Write the expression in the query, or keep the value in a plain column."
+_HINT: Final = (
+    "PostgreSQL 18 tells the values of generated columns; before, keep the value in a plain column "
+    "that a trigger fills."
+)
 
 
 def reads_generated(table: Table, tree: exp.Expr, renamed: Sequence[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import psycopg
@@ -9,8 +11,9 @@ import pytest
 
 from tests.answering import check, status_of, wait_until_answered
 from tests.capturing import one
-from tests.servers import Gavial, Server, gavial
+from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, refused, session
+from tests.waiting import WAIT_SECONDS, coordinator_of
 
 pytestmark = pytest.mark.service
 
@@ -98,7 +101,22 @@ def test_a_generated_column_by_an_expression_that_cannot_be_maintained(user: psy
     assert error.sqlstate == "0A000"
     assert error.message == 'cannot maintain a query that reads the generated column "z" of table "t"'
     assert "public.twice(a)" in error.detail
-    assert error.hint
+    assert "a plain column that a trigger fills" in error.hint
+    user.execute("UPDATE t SET a = 3 WHERE a = 1")
+    check(user, "q")
+
+
+@pytest.mark.parametrize("proxy", ["postgres18"], indirect=True)
+def test_a_publication_as_an_upgrade_of_the_server_leaves_it(proxy: Gavial, user: psycopg.Connection) -> None:
+    """It does not tell generated columns, and PostgreSQL refuses updates: until Gavial is at work again."""
+    user.execute("CREATE TABLE t (a int, z int GENERATED ALWAYS AS (a * 2) STORED)")
+    user.execute("INSERT INTO t VALUES (1), (2)")
+    make(user, "q", "SELECT a, z FROM t")
+    user.execute("ALTER PUBLICATION gavial SET (publish_generated_columns = none)")
+    assert "unpublished generated columns" in refused(user, "UPDATE t SET a = 3 WHERE a = 1").detail
+    os.kill(coordinator_of(proxy), signal.SIGKILL)
+    told = "SELECT pubgencols::text FROM pg_publication WHERE pubname = 'gavial'"
+    wait_until(lambda: one(user, told) == "s", "the publication stays as it is", WAIT_SECONDS)
     user.execute("UPDATE t SET a = 3 WHERE a = 1")
     check(user, "q")
 

@@ -86,6 +86,29 @@ def test_partitions(site: Site, tmp_path: Path) -> None:
         site.check("t")
 
 
+@pytest.mark.parametrize("table", ["t", "t1"])
+def test_partitions_of_partitions(site: Site, tmp_path: Path, table: str) -> None:
+    """Both the root and a partition that has partitions itself have a key."""
+    user = site.user
+    user.execute("CREATE TABLE t (a int, b text, c int, PRIMARY KEY (a, c)) PARTITION BY RANGE (a)")
+    user.execute("CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100) PARTITION BY LIST (c)")
+    for number in range(3):
+        user.execute(f"CREATE TABLE t{number + 2} PARTITION OF t1 FOR VALUES IN ({number})".encode())
+    user.execute("CREATE TABLE t9 PARTITION OF t FOR VALUES FROM (100) TO (200)")
+    user.execute("INSERT INTO t SELECT i, 'row', i % 3 FROM generate_series(0, 199) i")
+    enrol(user, [table])
+    with coordinator(site.dsn, site.home, tmp_path / "log"):
+        wait_until_captured(user, [table])
+        want_key(site, table)
+        wait_until_by(site, "key", table)
+        assert one(user, IDENTITIES) == "d"
+        user.execute("UPDATE t SET b = b || a WHERE a % 5 = 0; DELETE FROM t WHERE a % 11 = 0")
+        user.execute("UPDATE t SET c = (c + 1) % 3 WHERE a % 4 = 0")
+        user.execute("UPDATE t SET a = a + 100, c = 9 WHERE a BETWEEN 50 AND 60")
+        user.execute("UPDATE t SET a = a - 100, c = 1 WHERE c = 9 AND a < 155")
+        site.check(table)
+
+
 @pytest.mark.parametrize("site", ["postgres15"], indirect=True)
 def test_a_mirror_that_is_lost(site: Site, tmp_path: Path) -> None:
     """Its table is copied anew, and then its rows are looked up again."""

@@ -142,11 +142,12 @@ $body$;
 COMMENT ON FUNCTION gavial.is_published(oid) IS 'whether changes of a table are sent to capture under its own name';
 
 CREATE OR REPLACE FUNCTION gavial.tell_generated_columns() RETURNS void
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    -- From PostgreSQL 18 on this can be had, and without it nobody can update a table that tells whole rows.
+    -- From PostgreSQL 18 on this can be had, and without it nobody can update a table that tells whole rows. A server
+    -- that was upgraded has a publication without it.
     IF EXISTS (SELECT FROM pg_publication p WHERE p.pubname = 'gavial' AND to_jsonb(p) ->> 'pubgencols' = 'n') THEN
         ALTER PUBLICATION gavial SET (publish_generated_columns = stored);
     END IF;

@@ -20,10 +20,11 @@ AS $body$
     SELECT (i.indkey::smallint[])[0:i.indnkeyatts - 1]
     FROM pg_index i
     WHERE i.indexrelid = gavial.identity_index($1)
-        -- What partitions send is put into the words of their root, so their keys have to be its key.
+        -- What partitions send is put into the words of their partitioned table, so their keys have to be its key; it
+        -- may be a partition itself.
         AND NOT EXISTS (
             SELECT FROM gavial.leaves($1) l
-            WHERE l <> $1 AND pg_partition_root(gavial.identity_index(l)) IS DISTINCT FROM i.indexrelid::regclass)
+            WHERE l <> $1 AND i.indexrelid::regclass NOT IN (SELECT a FROM pg_partition_ancestors(gavial.identity_index(l)) a))
 $body$;
 COMMENT ON FUNCTION gavial.key_of(oid) IS 'attnums of the key that updates and deletes of a table tell; null: they tell none';
 
