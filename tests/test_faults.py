@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import psycopg
 import pytest
 
 from catalog.failpoints import VARIABLE
-from tests.answering import ask, check, ended, status_of, unlike
+from tests.answering import check, status_of, unlike
 from tests.capturing import one
 from tests.disks import away, filled, small_disk, written_to_by_nobody
 from tests.processes import descendants, processes
@@ -247,55 +246,3 @@ def test_a_warehouse_that_is_lost(site: Site, user: psycopg.Connection) -> None:
     insert(user)
     check(user, *QUERIES)
     assert captured_from(user) != before
-
-
-POINTS = (
-    "capture: batch sealed",
-    "capture: committed",
-    "firing: computed",
-    "firing: sealed",
-    "publish: fired",
-    "publish: before commit",
-)
-
-
-@pytest.mark.parametrize("point", POINTS)
-def test_an_end_in_the_midst_of_work(site: Site, user: psycopg.Connection, point: str) -> None:
-    """No traceback is logged, no query is in error for it, and the work is done by the next one."""
-    insert(user)
-    site.failpoint.write_text(f"{point}:1:stop")
-    runs = ask(user, "refresh", *QUERIES)
-    process = site.stopped_at(point)
-    os.kill(process, signal.SIGTERM)
-    os.kill(process, signal.SIGCONT)
-    wait_until(lambda: not state_of(process), "it does not end", WAIT_SECONDS)
-    assert "Traceback" not in site.running.log.read_text()
-    assert {status_of(user, name)[0] for name in QUERIES} == {"active"}
-    for run in runs:
-        assert (how := ended(user, run)).state == "done", how
-    assert not [name for name in QUERIES if unlike(user, name)]
-
-
-@pytest.mark.parametrize("seconds", [0.5, 2, 4])
-def test_an_end_while_it_begins(site: Site, user: psycopg.Connection, seconds: float) -> None:
-    """Modules are loaded, Java starts, the first query is planned."""
-    insert(user)
-    [run] = ask(user, "refresh", "total")
-    before = coordinator_of(site.running)
-    os.kill(before, signal.SIGKILL)
-    wait_until(
-        lambda: (
-            {each.pid for each in descendants(site.running.process.pid) if "-m coordinator" in each.command}
-            - {before}
-            != set()
-        ),
-        "no other begins",
-        WAIT_SECONDS,
-    )
-    time.sleep(seconds)
-    process = coordinator_of(site.running)
-    os.kill(process, signal.SIGTERM)
-    wait_until(lambda: not state_of(process), "it does not end", WAIT_SECONDS)
-    assert "Traceback" not in site.running.log.read_text()
-    assert status_of(user, "total")[0] == "active"
-    assert ended(user, run).state == "done"
