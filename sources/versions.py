@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from sources.shape import Attribute, read_shape
 _LATEST: Final = """
     SELECT version, columns FROM gavial.schemas WHERE relation = %s::oid ORDER BY version DESC LIMIT 1
 """
+_OUTDATED: Final = "SELECT outdated::int[] FROM gavial.sources WHERE relation = %s::oid"
 _WRITTEN: Final = "SELECT columns FROM gavial.schemas WHERE relation = %s::oid AND version = %s"
 # Where nobody notices that a table is written anew, a default may have been written into its older rows.
 _MISSING: Final = """
@@ -58,7 +59,7 @@ def version_of(
     latest, written = row or (0, [])
     before = tuple(_parsed(*each) for each in written)
     known = before if captured else ()
-    columns = follow(told, known, now, defaults)
+    columns = follow(told, known, now, defaults, _outdated(connection, relation))
     if columns is None:
         return None
     missing = {each.number: defaults.get(each.number) for each in columns if known} | {
@@ -103,12 +104,14 @@ def follow(
     known: Sequence[Known],
     now: Sequence[Attribute],
     defaults: Mapping[int, str | None],
+    outdated: Collection[int] = (),
 ) -> tuple[Attribute, ...] | None:
     """Which columns of the table rows are made of that came between what was `known` and what is `now`.
 
     A name may since have been given to another column, so names alone prove nothing: either nothing was
     dropped since, or everything is as it is now. A column that was added has one value in all older rows
-    (`defaults`, by number), unless its default made PostgreSQL write them anew (None).
+    (`defaults`, by number), unless its default made PostgreSQL write them anew (None). One whose older values
+    are `outdated` may have another type now.
     """
     today = {each.number: each for each in now}
     if [each.told for each in known] == list(told):
@@ -119,11 +122,17 @@ def follow(
     before = {each.number: each.told[1:] for each in known}
     for each in now:
         if each.number in before:
-            if before[each.number] != _type(each):
+            if before[each.number] != _type(each) and each.number not in outdated:
                 return None
         elif known and each.number in defaults and defaults[each.number] is None:
             return None
     return tuple(now)
+
+
+def _outdated(connection: Connection, relation: int) -> frozenset[int]:
+    """The columns that nobody may read before the table is copied anew."""
+    row = connection.execute(_OUTDATED, (relation,)).fetchone()
+    return frozenset(row[0] if row else ())
 
 
 def _type(column: Attribute) -> tuple[int, int]:

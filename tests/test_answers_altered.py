@@ -157,6 +157,38 @@ def test_what_no_query_reads_is_altered_and_nothing_is_copied(user: psycopg.Conn
     assert rows_of(user, state) != before[0]
 
 
+def test_another_type_of_what_no_query_reads(user: psycopg.Connection) -> None:
+    """Nothing is copied or computed anew, whatever becomes of the rows that had the other type."""
+    user.execute("CREATE TABLE t (a int PRIMARY KEY, b int, c int, d varchar(5), e int[])")
+    user.execute("INSERT INTO t SELECT g, g, g, 'x', '{{1}}' FROM generate_series(1, 9) g")
+    make(user, "q", "SELECT b % 3 AS k, count(*) AS n, min(a) AS m FROM t GROUP BY b % 3")
+    state = "SELECT captured_from, state FROM gavial.sources WHERE relation = 't'::regclass"
+    computed = "SELECT o.position > 0, planned FROM gavial.plans JOIN gavial.offsets o USING (query_id)"
+    before = rows_of(user, state), rows_of(user, computed)
+    for number, change in enumerate(
+        (
+            "ALTER TABLE t ALTER c TYPE bigint",
+            "ALTER TABLE t ALTER c TYPE text USING 'c' || c",
+            "ALTER TABLE t ALTER c TYPE text USING c || '!'",
+            "ALTER TABLE t ALTER d TYPE varchar(9)",
+            "ALTER TABLE t ALTER e TYPE text, ADD f float8 DEFAULT random()",
+            "ALTER TABLE t ADD g int DEFAULT 7; ALTER TABLE t ALTER g TYPE bigint",
+        )
+    ):
+        user.execute(change.encode())
+        user.execute(f"INSERT INTO t (a, b) VALUES ({-number}, 1)".encode())
+        user.execute("UPDATE t SET b = b + 1 WHERE a % 2 = 0")
+        user.execute("DELETE FROM t WHERE a = 9 - %s", (number,))
+        check(user, "q")
+        assert (rows_of(user, state), rows_of(user, computed)) == before, change
+    assert one(user, "SELECT unstorable IS NULL FROM gavial.sources WHERE relation = 't'::regclass")
+    make(user, "r", "SELECT a, c, d, e, g FROM t")
+    check(user, "q", "r")
+    assert rows_of(user, state) != before[0]
+    with pytest.raises((psycopg.errors.DependentObjectsStillExist, psycopg.errors.FeatureNotSupported)):
+        user.execute("ALTER TABLE t ALTER c TYPE varchar")
+
+
 def test_a_column_that_comes_to_a_partition_with_its_root(user: psycopg.Connection) -> None:
     user.execute("CREATE TABLE p (a int, b int) PARTITION BY LIST (a)")
     user.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE TABLE p2 PARTITION OF p DEFAULT")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -20,6 +18,7 @@ from sources.watch import warned_share
 from tests import servers
 from tests.capture_site import SETTINGS, Site, ledger_site
 from tests.capturing import oid_of, one, replayed
+from tests.disks import filled, small_disk
 from tests.ledger import Writer, capture_table, prepare
 from tests.servers import Server, wait_until
 
@@ -88,31 +87,16 @@ def test_a_slot_that_was_invalidated_is_seen(tmp_path: Path) -> None:
             assert held(site, "pairs") == {(2, "seen"): 1}
 
 
-@contextmanager
-def small_disk(directory: Path) -> Iterator[Path]:
-    """A file system of 4 MB."""
-    directory.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", directory], check=True)
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", "--lazy", directory], check=True)
-
-
 def test_a_full_disk_pauses_capture_until_there_is_room(server: Server, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk, Site(server, disk) as site, site.captured() as capture:
         prepare(site.connection)
         writer = Writer(site.connection, seed=6)
         writer.transact(5)
         site.catch_up(capture)
-        filler = disk / "filler"
-        with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(1 << 16))
-        writer.transact(10)
-        wait_until(lambda: capture_state(site)[0] == "paused", "nobody says that the disk is full")
-        assert "No space left" in str(capture_state(site)[1])
-        filler.unlink()
+        with filled(disk):
+            writer.transact(10)
+            wait_until(lambda: capture_state(site)[0] == "paused", "nobody says that the disk is full")
+            assert "No space left" in str(capture_state(site)[1])
         site.catch_up(capture)
         assert capture_state(site) == ("running", None)
         site.check(writer)
@@ -264,13 +248,43 @@ def test_what_the_stream_does_not_tell_is_copied_anew(site: Site, change: str) -
 
 
 def test_rows_that_are_written_anew_are_copied_anew(site: Site) -> None:
-    """With a column of the same name and type, and another value in each row."""
+    """By a command that does not tell which values are others now."""
     with site.captured() as capture:
         site.connection.execute("INSERT INTO pairs VALUES (1, 'x')")
-        site.connection.execute("ALTER TABLE pairs ALTER a TYPE int USING a + 1")
+        site.connection.execute("CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler")
+        site.connection.execute("ALTER TABLE pairs SET ACCESS METHOD other")
         site.catch_up(capture)
         assert source_state(site, "pairs") == ("joining", "its rows were written anew; it is copied anew")
         assert source_state(site, "notes")[0] == "captured"
+
+
+@pytest.mark.parametrize(
+    ("change", "outdated"),
+    [
+        ("ALTER TABLE pairs ALTER a TYPE bigint", [1]),
+        ("ALTER TABLE pairs ALTER a TYPE int USING a + 1", [1]),
+        ("ALTER TABLE pairs ALTER b TYPE varchar", [2]),
+        ("ALTER TABLE pairs ALTER b TYPE bytea USING b::bytea, ALTER a TYPE int USING 7", [1, 2]),
+        ("ALTER TABLE pairs ALTER a TYPE bigint, ADD c float8 DEFAULT random()", [1, 3]),
+        ("ALTER TABLE pairs ADD c int DEFAULT 7; ALTER TABLE pairs ALTER c TYPE bigint", [3]),
+        ("ALTER TABLE pairs ALTER a TYPE bigint; ALTER TABLE pairs ALTER a TYPE int", [1]),
+    ],
+)
+def test_another_type_of_what_nobody_reads_copies_nothing(
+    site: Site, change: str, outdated: list[int]
+) -> None:
+    """Whoever reads it later has the table copied."""
+    with site.captured() as capture:
+        site.connection.execute("INSERT INTO pairs VALUES (1, 'x')")
+        site.catch_up(capture)
+        site.connection.execute(change.encode())
+        site.connection.execute("INSERT INTO pairs VALUES (2, 'y')")
+        site.catch_up(capture)
+        assert source_state(site, "pairs") == ("captured", None)
+        known = one(site.connection, "SELECT outdated FROM gavial.sources WHERE relation = 'pairs'::regclass")
+        assert sorted(known) == outdated
+        batches = manifest(site.connection, table_buffer(oid_of(site.connection, "pairs")))
+        assert [site.warehouse.read(batch).num_rows for batch in batches] == [1, 1]
 
 
 def test_a_value_that_cannot_be_stored_stops_nothing(site: Site) -> None:

@@ -52,6 +52,8 @@ AS $body$
         WHERE b.buffer = 'table-' || $1 AND b.unstorable <> '{}'
         GROUP BY u.key HAVING sum((u.value ->> 0)::bigint) <> 0) v
     JOIN pg_attribute a ON a.attrelid = $1 AND v.name = 'a' || a.attnum
+    -- Of older values of these columns nothing is known, and nobody reads them.
+    WHERE NOT EXISTS (SELECT FROM gavial.sources s WHERE s.relation = $1 AND a.attnum = ANY (s.outdated))
 $body$;
 REVOKE ALL ON FUNCTION gavial.unstorable_values(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.unstorable_values(oid) IS 'the columns of a table with values that cannot be stored, and why one cannot; null: there are none';

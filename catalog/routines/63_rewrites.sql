@@ -14,22 +14,39 @@ REVOKE ALL ON FUNCTION gavial.columns_computed_anew(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.columns_computed_anew(oid) IS
     'the columns of a captured table that have other values when its rows are written anew because of a default or a generated column';
 
+CREATE OR REPLACE FUNCTION gavial.columns_altered(relation oid) RETURNS smallint[]
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- ALTER COLUMN TYPE writes the column's row in the catalog, also where USING alone gives it other values.
+    SELECT ARRAY(
+        SELECT a.attnum FROM pg_attribute a
+        WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND age(a.xmin) <= age(pg_current_xact_id()::xid))
+$body$;
+REVOKE ALL ON FUNCTION gavial.columns_altered(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.columns_altered(oid) IS 'the columns of a table that the transaction under way has altered';
+
 CREATE OR REPLACE FUNCTION gavial.on_rewrite() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
     written CONSTANT oid := pg_event_trigger_table_rewrite_oid();
+    reason CONSTANT int := pg_event_trigger_table_rewrite_reason();
     of_a_default CONSTANT int := 2;
+    of_a_type CONSTANT int := 4;
+    changed CONSTANT smallint[] := CASE WHEN reason & of_a_default <> 0 THEN gavial.columns_computed_anew(written) ELSE '{}' END
+        || CASE WHEN reason & of_a_type <> 0 THEN gavial.columns_altered(written) ELSE '{}' END;
 BEGIN
-    -- A column that came with a default of its own for each row is read by nobody yet, and the others are what they were.
-    UPDATE gavial.sources s SET outdated = ARRAY(
-        SELECT unnest(s.outdated) UNION SELECT unnest(gavial.columns_computed_anew(written)))
+    -- A column that came with a default of its own for each row, or got another type, is read by nobody, and the others
+    -- are what they were. A copy of rows by key has all columns of them.
+    UPDATE gavial.sources s SET outdated = ARRAY(SELECT unnest(s.outdated) UNION SELECT unnest(changed))
     WHERE s.relation = written AND s.state = 'captured'
-      AND pg_event_trigger_table_rewrite_reason() = of_a_default
+      AND reason & ~(of_a_default | of_a_type) = 0
+      AND (reason = of_a_default OR s.old_rows IS NULL)
       AND NOT EXISTS (
         SELECT FROM gavial.reads r JOIN gavial.queries q ON q.id = r.query_id
-        WHERE r.relation = written AND gavial.columns_read(q.view, written) && gavial.columns_computed_anew(written));
+        WHERE r.relation = written AND gavial.columns_read(q.view, written) && changed);
     IF FOUND THEN
         UPDATE gavial.sources s SET state = 'joining', detail = 'a partition was written anew; it is copied anew'
         WHERE s.state <> 'stopped' AND s.relation <> written AND written = ANY (s.leaves);

@@ -1,4 +1,20 @@
 -- Columns of captured tables that come or change. Event triggers belong to superusers.
+CREATE OR REPLACE FUNCTION gavial.columns_retyped(relation oid) RETURNS smallint[]
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT ARRAY(
+        SELECT a.attnum
+        FROM gavial.sources s JOIN gavial.told_columns($1) a ON a.attnum <> ALL (s.outdated)
+        CROSS JOIN jsonb_array_elements((
+            SELECT v.columns FROM gavial.schemas v WHERE v.relation = $1 ORDER BY v.version DESC LIMIT 1)) c
+        WHERE s.relation = $1 AND (c ->> 0)::int = a.attnum
+            AND ((c ->> 2)::oid, (c ->> 3)::int) <> (a.atttypid, a.atttypmod))
+$body$;
+REVOKE ALL ON FUNCTION gavial.columns_retyped(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.columns_retyped(oid) IS
+    'columns that were of another type when rows of a table were captured, of which that is not known yet';
+
 CREATE OR REPLACE FUNCTION gavial.new_columns(relation oid) RETURNS TABLE (number int, is_told boolean, value text)
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -17,7 +33,7 @@ AS $body$
     WHERE CASE WHEN l.known IS NULL THEN a.atthasmissing
                 OR a.atthasdef AND (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = $1)
                 OR EXISTS (SELECT FROM gavial.sources s WHERE s.relation = $1 AND a.attnum = ANY (s.generated))
-          ELSE (l.known ->> 2)::oid <> a.atttypid OR (l.known ->> 3)::int <> a.atttypmod END
+          ELSE a.attnum = ANY (gavial.columns_retyped($1)) END
 $body$;
 REVOKE ALL ON FUNCTION gavial.new_columns(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.new_columns(oid) IS
@@ -34,6 +50,10 @@ DECLARE
             ON c.objid = s.relation OR c.objid IN (SELECT a FROM pg_partition_ancestors(s.relation) a)
         WHERE s.state = 'captured');
 BEGIN
+    -- Another type without writing the rows anew. PostgreSQL refuses it for columns that a view reads.
+    UPDATE gavial.sources s SET outdated = s.outdated || gavial.columns_retyped(s.relation)
+    WHERE s.relation = ANY (altered) AND s.old_rows IS NULL AND cardinality(gavial.columns_retyped(s.relation)) > 0
+      AND EXISTS (SELECT FROM pg_event_trigger t WHERE t.evtname = 'gavial_rewrite' AND t.evtenabled <> 'D');
     INSERT INTO gavial.defaults (relation, number, value)
     SELECT t, n.number, n.value FROM unnest(altered) t CROSS JOIN LATERAL gavial.new_columns(t) n WHERE n.is_told
     ON CONFLICT DO NOTHING;
