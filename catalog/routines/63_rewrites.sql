@@ -48,6 +48,8 @@ BEGIN
         SELECT FROM gavial.reads r JOIN gavial.queries q ON q.id = r.query_id
         WHERE r.relation = written AND gavial.columns_read(q.view, written) && changed);
     IF FOUND THEN
+        UPDATE gavial.sources s SET unstorable = gavial.unstorable_values(written)
+        WHERE s.relation = written AND s.unstorable IS NOT NULL;
         UPDATE gavial.sources s SET state = 'joining', detail = 'a partition was written anew; it is copied anew'
         WHERE s.state <> 'stopped' AND s.relation <> written AND written = ANY (s.leaves);
     ELSE
