@@ -11,12 +11,14 @@ from pathlib import Path
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.cluster import Cluster
+from coordinator.embedded.leftovers import server_processes
 from coordinator.embedded.logs import last_lines
 from coordinator.embedded.process import Command, start_as
 from coordinator.embedded.settings import command_line
 
 OUTPUT = "start.log"
 POLL_SECONDS = 0.02
+LOG_SECONDS = 5.0
 
 
 class Postmaster:
@@ -47,9 +49,16 @@ class Postmaster:
         deadline = time.monotonic() + seconds
         while not self._is_ready():
             if (status := self.poll()) is not None:
+                self._wait_for_log()
                 raise self._failure(f"ended with status {status}")
             if time.monotonic() > deadline:
                 raise self._failure(f"is not ready after {seconds:.0f} seconds")
+            time.sleep(POLL_SECONDS)
+
+    def _wait_for_log(self) -> None:
+        """The process that writes the log ends after the server, when it has written what the server said."""
+        deadline = time.monotonic() + LOG_SECONDS
+        while server_processes(self.cluster.directory) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
 
     def _failure(self, what: str) -> ConfigurationError:
