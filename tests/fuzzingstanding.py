@@ -39,7 +39,7 @@ KNOWN_BUGS: Final[dict[Feature, str]] = {
     Feature.REAL_SUM: "mended; to be played together with NEGATIVE_ZERO",
     Feature.FAR_DATES: "differences and epochs of infinite timestamps are errors inside a query",
     Feature.LAST_YEARS: "cannot be stored (docs/values.md)",
-    Feature.BOUNDS: "not yet played (issue 13, item 10)",
+    Feature.BOUNDS: "arrays of other bounds are stored; to be played",
 }
 """What is not generated unless `--features` asks for it, and why."""
 

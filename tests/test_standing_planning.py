@@ -1,4 +1,4 @@
-"""What one client plans is no other client's wait: other statements go on, and Ctrl-C ends it (issue 13)."""
+"""What one client plans is no other client's wait: other statements go on, and Ctrl-C ends it."""
 
 from __future__ import annotations
 
