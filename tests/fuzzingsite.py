@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import psycopg
@@ -95,4 +95,11 @@ def site(major: int | None) -> Iterator[Site]:
                 raise
             opened.stop()
     finally:
-        shutil.rmtree(home)
+        _remove(home)
+
+
+def _remove(home: Path) -> None:
+    """A server whose parent was killed may still take its own files away."""
+    while home.exists():
+        with suppress(FileNotFoundError):
+            shutil.rmtree(home)
