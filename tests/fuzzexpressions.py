@@ -220,6 +220,8 @@ def templates(family: str, features: frozenset[Feature]) -> Iterator[str]:
             continue
         if Feature.NEGATIVE_ZERO not in features and _makes_negative_zero(family, template):
             continue
+        if Feature.LONG_QUOTIENTS not in features and _is_quotient_of_numerics(family, template):
+            continue
         if Feature.PADDING not in features and "char(" in template.replace("varchar(", ""):
             continue
         if (
@@ -245,6 +247,11 @@ def _shows_scale(family: str, template: str) -> bool:
     ) or (
         "numeric" in template or "2.0" in template or template.startswith("extract(") or "::jsonb" in template
     )
+
+
+def _is_quotient_of_numerics(family: str, template: str) -> bool:
+    is_numeric = family == "numeric" or "numeric" in template or "2.0" in template
+    return " / " in template and is_numeric
 
 
 def _makes_negative_zero(family: str, template: str) -> bool:

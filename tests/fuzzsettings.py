@@ -10,7 +10,6 @@ _VALUES: Final = (
     ("IntervalStyle", ("sql_standard", "postgres_verbose", "iso_8601")),
     ("TimeZone", ("Asia/Kathmandu", "America/New_York", "Africa/Monrovia")),
     ("bytea_output", ("escape",)),
-    ("extra_float_digits", ("-15", "0")),
     ("array_nulls", ("off",)),
     ("quote_all_identifiers", ("on",)),
     ("transform_null_equals", ("on",)),

@@ -21,6 +21,7 @@ class Feature(Enum):
     TIMETZ = "time with time zone"
     MIDNIGHT = "24:00:00"
     FAR_DATES = "infinite dates and those outside the years 1 to 9999"
+    LONG_QUOTIENTS = "quotients of numerics with more than 12 digits before the point"
     LAST_YEARS = "timestamps of the years 294247 to 294276"
     BOUNDS = "arrays of several dimensions or with other lower bounds than 1"
     UNREAD = "values that cannot be stored in columns that no query reads"

@@ -150,10 +150,22 @@ class Pieces:
         like = [
             (name, other)
             for name, other in table.columns
-            if other.family in families and (kind.family != "array" or other.cast == kind.cast)
+            if other.family in families
+            and (kind.family != "array" or other.cast == kind.cast)
+            and not _conflict(kind, other)
         ]
         like = [each for each in like if each[1].family != "enum" or each[1] == kind]
         return self._random.choice(like) if like else None
+
+
+def _conflict(first: Kind, second: Kind) -> bool:
+    """Whether PostgreSQL cannot tell by which collation two columns are compared, which is an error."""
+    collations = {_collation(kind) for kind in (first, second)} - {""}
+    return len(collations) > 1
+
+
+def _collation(kind: Kind) -> str:
+    return '"C"' if kind.name == "name" else kind.name.partition("COLLATE ")[2]
 
 
 def _tame(column: str) -> str:
