@@ -226,6 +226,9 @@ BEGIN
     UPDATE gavial.queries q SET (status, status_sqlstate, status_detail) =
         (SELECT s.status, s.status_sqlstate, s.status_detail FROM gavial.standing_queries s WHERE s.id = q.id)
     WHERE gavial.is_elsewhere();
+    -- The files are the other database's, in a warehouse that this one has no part in.
+    DELETE FROM gavial.offsets WHERE gavial.is_elsewhere();
+    DELETE FROM gavial.batches WHERE gavial.is_elsewhere();
     UPDATE gavial.installation i
     SET system_identifier = c.system_identifier, database = d.oid, id = gen_random_uuid()
     FROM pg_control_system() c, pg_database d
