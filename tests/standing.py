@@ -59,15 +59,20 @@ def refused(connection: psycopg.Connection, statement: str) -> Refused:
     try:
         connection.execute(statement.encode())
     except psycopg.Error as error:
-        found = error.diag
-        return Refused(
-            found.sqlstate or "",
-            found.message_primary or "",
-            int(found.statement_position or 0),
-            found.message_detail or "",
-            found.message_hint or "",
-        )
+        return refusal_in(error)
     raise AssertionError(f"accepted: {statement}")
+
+
+def refusal_in(error: psycopg.Error) -> Refused:
+    """What the server said in an error."""
+    said = error.diag
+    return Refused(
+        said.sqlstate or "",
+        said.message_primary or "",
+        int(said.statement_position or 0),
+        said.message_detail or "",
+        said.message_hint or "",
+    )
 
 
 _TRACES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import psycopg
 from tests.capturing import one
 from tests.processes import descendants
 from tests.servers import Gavial, wait_until
-from tests.standing import Refused, fresh_database, session
+from tests.standing import Refused, fresh_database, refusal_in, session
 
 WAIT_SECONDS = 300
 """Against hanging: a statement gives up by itself, but the machine may be busy with other things."""
@@ -69,7 +68,6 @@ def waiting(dsn: str, statement: str, *settings: str) -> Iterator[Waiting]:
     with session(dsn) as connection, ThreadPoolExecutor(1) as pool:
         for setting in settings:
             connection.execute(f"SET {setting}".encode())
-        begun = threading.Event()
         notices: list[tuple[str, str, str]] = []
         connection.add_notice_handler(
             lambda said: notices.append(
@@ -78,15 +76,14 @@ def waiting(dsn: str, statement: str, *settings: str) -> Iterator[Waiting]:
         )
 
         def run() -> Refused | None:
-            begun.set()
             try:
                 connection.execute(statement.encode())
             except psycopg.OperationalError as error:
                 if connection.closed:
                     return Refused(error.sqlstate or "", str(error))
-                return _refused(error)
+                return refusal_in(error)
             except psycopg.Error as error:
-                return _refused(error)
+                return refusal_in(error)
             return None
 
         outcome = pool.submit(run)
@@ -97,17 +94,6 @@ def waiting(dsn: str, statement: str, *settings: str) -> Iterator[Waiting]:
             if not outcome.done() and not connection.closed:
                 connection.cancel_safe()
     assert all(message for message, _detail, _hint in notices), "a notice is empty"
-
-
-def _refused(error: psycopg.Error) -> Refused:
-    found = error.diag
-    return Refused(
-        found.sqlstate or "",
-        found.message_primary or "",
-        int(found.statement_position or 0),
-        found.message_detail or "",
-        found.message_hint or "",
-    )
 
 
 def nothing_is_left(admin: psycopg.Connection) -> None:
