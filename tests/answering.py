@@ -116,6 +116,12 @@ def wait_until_answered(connection: psycopg.Connection, names: Iterable[str]) ->
         )
 
 
+def make(connection: psycopg.Connection, name: str, query: str, options: str = "") -> None:
+    """A standing query with its first answer."""
+    connection.execute(f"CREATE STANDING QUERY {name} {options} AS {query} WITH NO DATA".encode())
+    wait_until_answered(connection, [name])
+
+
 def status_of(connection: psycopg.Connection, name: str) -> tuple[str, str | None, str | None]:
     """Status, its SQLSTATE and its words."""
     row = connection.execute(

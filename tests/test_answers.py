@@ -13,6 +13,7 @@ from tests.answering import (
     check,
     differences,
     ended,
+    make,
     node_files,
     refresh,
     refused_refresh,
@@ -45,12 +46,6 @@ def user(dsn: str) -> Iterator[psycopg.Connection]:
         connection.execute("CREATE SCHEMA s; SET search_path = s")
         yield connection
         connection.execute("DROP SCHEMA s CASCADE")
-
-
-def make(connection: psycopg.Connection, name: str, query: str, options: str = "") -> None:
-    """A standing query with its first answer."""
-    connection.execute(f"CREATE STANDING QUERY {name} {options} AS {query} WITH NO DATA".encode())
-    wait_until_answered(connection, [name])
 
 
 def test_an_error_in_data_keeps_the_answer_and_heals(user: psycopg.Connection) -> None:

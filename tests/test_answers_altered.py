@@ -7,7 +7,16 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, ask, check, differences, ended, status_of, wait_until_answered
+from tests.answering import (
+    ANSWER_SECONDS,
+    ask,
+    check,
+    differences,
+    ended,
+    make,
+    status_of,
+    wait_until_answered,
+)
 from tests.capturing import one, rows_of, wait_until_captured
 from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, session
@@ -31,12 +40,6 @@ def dsn(proxy: Gavial) -> Iterator[str]:
 def user(dsn: str) -> Iterator[psycopg.Connection]:
     with session(dsn) as connection:
         yield connection
-
-
-def make(connection: psycopg.Connection, name: str, query: str) -> None:
-    """A standing query with its first answer."""
-    connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
-    wait_until_answered(connection, [name])
 
 
 def explained(connection: psycopg.Connection, statement: str) -> list[str]:

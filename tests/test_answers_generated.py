@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import check, status_of, wait_until_answered
+from tests.answering import check, make, status_of, wait_until_answered
 from tests.capturing import one
 from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, refused, session
@@ -29,12 +29,6 @@ def proxy(request: pytest.FixtureRequest) -> Iterator[Gavial]:
 def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
     with fresh_database(proxy) as dsn, session(dsn) as connection:
         yield connection
-
-
-def make(connection: psycopg.Connection, name: str, query: str) -> None:
-    """A standing query with its first answer."""
-    connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
-    wait_until_answered(connection, [name])
 
 
 def test_stored_generated_columns(user: psycopg.Connection) -> None:

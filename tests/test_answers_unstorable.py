@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, check, refused_refresh, status_of, wait_until_answered
+from tests.answering import ANSWER_SECONDS, check, make, refused_refresh, status_of, wait_until_answered
 from tests.capturing import one
 from tests.servers import Gavial, Server, gavial, wait_until
 from tests.standing import fresh_database, session
@@ -28,12 +28,6 @@ def proxy(request: pytest.FixtureRequest) -> Iterator[Gavial]:
 def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
     with fresh_database(proxy) as dsn, session(dsn) as connection:
         yield connection
-
-
-def make(connection: psycopg.Connection, name: str, query: str) -> None:
-    """A standing query with its first answer."""
-    connection.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
-    wait_until_answered(connection, [name])
 
 
 def test_a_value_that_cannot_be_stored_stops_who_reads_it_alone(user: psycopg.Connection) -> None:
