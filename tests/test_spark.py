@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -172,7 +173,10 @@ def spark_process(directory: Path, master: str, environment: Mapping[str, str]) 
 
 def listening_addresses(process: int) -> set[str]:
     """The addresses a process listens on, as the kernel writes them."""
-    sockets = {os.readlink(entry) for entry in Path(f"/proc/{process}/fd").iterdir()}
+    sockets = set()
+    for entry in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # one that is closed meanwhile
+            sockets.add(os.readlink(entry))
     lines = [
         line.split()
         for name in ("tcp", "tcp6")

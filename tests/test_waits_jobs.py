@@ -68,9 +68,9 @@ def test_a_job_that_serves_others_goes_on(endless: str) -> None:
         other.execute("BEGIN; LOCK TABLE endless IN SHARE MODE")
         refresh = "REFRESH STANDING QUERY endless"
         with waiting(endless, refresh) as first, waiting(endless, refresh) as second:
-            asked = "SELECT count(*) FROM gavial.runs WHERE state = 'waiting'"
-            wait_until(lambda: one(admin, asked) == 2, "nobody waits", WAIT_SECONDS)
-            other.execute("SELECT pg_sleep(2); COMMIT")
+            for statement in (first, second):
+                statement.wait_for_notice("waiting for process")
+            other.execute("COMMIT")
             first.wait_for_notice("computing the result: part")
             number = one(admin, begun)
             first.connection.cancel_safe()
