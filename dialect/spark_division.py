@@ -2,8 +2,8 @@
 
 PostgreSQL chooses the digits by the operands' values: with K(x) = 10000 w + d, where d * 10000^w is the
 leading digit of x to the base 10000, the quotient a / b has 16 - 4 * floor((K(a) - K(b) - 1) / 10000) digits
-behind the point, and at least as many as either operand shows. How many an operand shows is not stored, only
-how many it may have; where that could matter, the division is an error.
+behind the point, and at least as many as either operand shows. Where the types tell how many those are,
+Spark's own division gives the digits of all but very large and very small quotients.
 """
 
 from __future__ import annotations
@@ -11,36 +11,46 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.storage import MAX_DIGITS, Decimal
-from dialect.spark_rendered import Rendered, cast
-from dialect.spark_written import written
+from dialect.spark_long_division import QUOTIENT, long_quotient
+from dialect.spark_rendered import Number, Rendered, cast
+from dialect.spark_written import number_of, written
 
 MOST_SCALE: Final = 12
 """Operands with more digits behind the point than this are divided by `dialect/spark_long_division.py`."""
 
-QUOTIENT: Final = Decimal(MAX_DIGITS, 24)
+_SHORT: Final = Decimal(MAX_DIGITS, 24)
 _LONG: Final = Decimal(MAX_DIGITS, 25)
 _BASE: Final = 10_000
 _SIGNIFICANT: Final = 16
-_STEPS: Final = range(0, QUOTIENT.scale + 1, 4)
+_STEPS: Final = range(8, _SHORT.scale + 1, 4)
+"""Digits behind the point that Spark's own division gives: with fewer there may be too many before it."""
 
 
 def divided(left: Rendered, right: Rendered) -> Rendered:
-    """The quotient to the digit, and its digits; more than 13 before the point or 24 behind are an error."""
+    """The quotient to the digit, and its digits.
+
+    Computing further with one of more than 14 digits before the point, or 24 behind it, is an error.
+    """
     scale = max(_decimal(left).scale, _decimal(right).scale)
     assert scale <= MOST_SCALE
     place = f"floor(({_leading(left)} - {_leading(right)} - 1) / {_BASE}BD)"
-    steps = " ".join(
-        f"WHEN {step} THEN {_rounded(left, right, step).sql}" for step in _STEPS if step >= scale
+    digits = f"({_SIGNIFICANT} - 4 * CAST({place} AS INT))"
+    steps = [step for step in _STEPS if step >= scale]
+    choices = " ".join(f"WHEN {step} THEN {_rounded(left, right, step).sql}" for step in steps)
+    signed = (
+        f"CASE {digits} {choices} END * CASE WHEN ({left.sql} < 0) = ({right.sql} < 0) THEN 1 ELSE -1 END"
     )
-    lacking = "raise_error('22003: a quotient has too many or too few digits')"
-    magnitude = f"CASE {_SIGNIFICANT} - 4 * CAST({place} AS INT) {steps} ELSE {lacking} END"
-    signed = f"{magnitude} * CASE WHEN ({left.sql} < 0) = ({right.sql} < 0) THEN 1 ELSE -1 END"
     unknown = f"{left.sql} IS NULL OR {right.sql} IS NULL"
     # The remainder of zero is zero, and an error if the divisor is zero too.
-    zeros = f"WHEN {left.sql} = 0 THEN {cast(f'{left.sql} % {right.sql}', QUOTIENT).sql}"
-    value = cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {cast(signed, QUOTIENT).sql} END", QUOTIENT)
-    digits = f"greatest({scale}, {_SIGNIFICANT} - 4 * CAST({place} AS INT))"
-    return written(value, f"CASE WHEN {right.sql} <> 0 THEN {digits} END")
+    zeros = f"WHEN {left.sql} = 0 THEN {cast(f'{left.sql} % {right.sql}', _SHORT).sql}"
+    short = cast(f"CASE WHEN {unknown} THEN NULL {zeros} ELSE {cast(signed, _SHORT).sql} END", _SHORT)
+    shown = f"CASE WHEN {right.sql} <> 0 THEN greatest({scale}, {digits}) END"
+    # A zero has no digits, and by zero nothing is divided.
+    is_long = f"{left.sql} <> 0 AND {right.sql} <> 0 AND {digits} NOT IN ({', '.join(map(str, steps))})"
+    long = long_quotient(left, right)
+    quotient = f"CASE WHEN {is_long} THEN {long.sql} ELSE {written(short, shown).sql} END"
+    value = f"CASE WHEN {is_long} THEN {number_of(long).value.sql} ELSE {short.sql} END"
+    return Rendered(quotient, QUOTIENT, Number(Rendered(value, _SHORT), shown, whole=False))
 
 
 def _decimal(value: Rendered) -> Decimal:
@@ -60,7 +70,7 @@ def _rounded(left: Rendered, right: Rendered, digits: int) -> Rendered:
     fraction = cast(f"{quotient.sql} % 1", Decimal(_LONG.scale, _LONG.scale)).sql
     below = f"{half} AND {rest} < {cast(f'{fraction} * abs({right.sql})', exact).sql}"
     least = f"{quotient.sql} - {_power(_LONG.scale)}"
-    return cast(f"round(CASE WHEN {below} THEN {least} ELSE {quotient.sql} END, {digits})", QUOTIENT)
+    return cast(f"round(CASE WHEN {below} THEN {least} ELSE {quotient.sql} END, {digits})", _SHORT)
 
 
 def _of_spark(left: Rendered, right: Rendered) -> Rendered:
