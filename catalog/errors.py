@@ -57,6 +57,10 @@ class NotMaintainable(FeatureNotSupported):
         self.piece = piece
 
 
+class IndeterminateCollation(FeatureNotSupported, sqlstate="42P22"):
+    """Strings are to be compared, and their collations do not say how."""
+
+
 class InvalidAuthorization(Error, sqlstate="28000"):
     """The connection cannot be authenticated in this way."""
 

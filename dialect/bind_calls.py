@@ -26,7 +26,7 @@ from dialect.bound_expression import (
 )
 from dialect.bound_walk import lowest_level
 from dialect.coerce import coerced, computed_type
-from dialect.collation import derive
+from dialect.collation import collation_for, derive
 from dialect.resolve import Meaning, find_function
 from dialect.unbindable import ELSEWHERE, GROUPINGS, refused, refused_node
 
@@ -128,7 +128,7 @@ def _apply(
         raise refused(f"a row as an argument of {call.name}", "Name its columns one by one.")
     taken = _taken(binder, meaning, given)
     type_ = computed_type(binder.signatures, meaning.result, taken)
-    collation = derive(taken).collation
+    collation = _collation(function, taken)
     match function.kind:
         case "aggregate":
             return _aggregate(binder, call, function, taken, collation, type_)
@@ -138,6 +138,15 @@ def _apply(
             if call.condition is not None or call.distinct or call.order:
                 raise refused(f"FILTER, DISTINCT or ORDER BY with the function {call.name}")
             return Function(function.oid, call.name, taken, call.variadic, collation, type_)
+
+
+def _collation(function: FunctionSignature, arguments: tuple[Expression, ...]) -> int:
+    """What a function compares by, or changes the case by; the others need none."""
+    if function.name in ("min", "max"):
+        return collation_for("string comparison", arguments)
+    if function.name in ("lower", "upper", "initcap"):
+        return collation_for(f"{function.name}() function", arguments)
+    return derive(arguments).collation
 
 
 def _taken(binder: Binder, meaning: Meaning, given: tuple[Expression, ...]) -> tuple[Expression, ...]:

@@ -30,7 +30,7 @@ from dialect.bound_expression import (
 )
 from dialect.canonical import Plus
 from dialect.coerce import coerced, computed_type
-from dialect.collation import derive
+from dialect.collation import collation_for, derive
 from dialect.resolve import find_operator
 from dialect.unbindable import refused, refused_node
 
@@ -89,9 +89,22 @@ def apply_operator(binder: Binder, name: str, arguments: Iterable[Expression]) -
         meaning.signature.function,
         name,
         taken,
-        derive(taken).collation,
+        _collation(name, taken),
         computed_type(binder.signatures, meaning.result, taken),
     )
+
+
+def _collation(name: str, arguments: tuple[Expression, ...]) -> int:
+    match name:
+        case "||":
+            return derive(arguments).collation
+        case "~~" | "!~~":
+            return collation_for("LIKE", arguments)
+        case "~~*" | "!~~*":
+            return collation_for("ILIKE", arguments)
+        case "~" | "!~" | "~*" | "!~*":
+            return collation_for("regular expression", arguments)
+    return collation_for("string comparison", arguments)
 
 
 def _binary(binder: Binder, node: exp.Expr) -> Expression:

@@ -41,7 +41,7 @@ from dialect.bound_expression import (
     Subscript,
 )
 from dialect.coerce import as_common_type, cast, coerced, computed_type
-from dialect.collation import derive
+from dialect.collation import collation_for
 from dialect.type_names import read_type
 from dialect.unbindable import ELSEWHERE, refused, refused_node
 
@@ -177,13 +177,13 @@ def null_if(binder: Binder, arguments: tuple[Expression, ...]) -> Expression:
 def greatest(binder: Binder, arguments: tuple[Expression, ...]) -> Expression:
     """GREATEST(...)."""
     values, type_ = as_common_type(binder.signatures, arguments, "GREATEST")
-    return Extreme(True, values, derive(values).collation, type_)
+    return Extreme(True, values, collation_for("string comparison", values), type_)
 
 
 def least(binder: Binder, arguments: tuple[Expression, ...]) -> Expression:
     """LEAST(...)."""
     values, type_ = as_common_type(binder.signatures, arguments, "LEAST")
-    return Extreme(False, values, derive(values).collation, type_)
+    return Extreme(False, values, collation_for("string comparison", values), type_)
 
 
 def row(_: Binder, fields: tuple[Expression, ...]) -> Expression:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import FeatureNotSupported, IndeterminateCollation
 from catalog.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION
 from dialect.bound_expression import (
     Array,
@@ -49,6 +49,20 @@ def derive(expressions: Iterable[Expression]) -> Derivation:
     for expression in expressions:
         agreed = _merge(agreed, _of(expression))
     return agreed
+
+
+def collation_for(purpose: str, expressions: Iterable[Expression]) -> int:
+    """The collation by which these are compared, which they have to agree on.
+
+    PostgreSQL finds out in the first row; nothing but the query text decides it.
+    """
+    agreed = derive(expressions)
+    if agreed.strength is Strength.CONFLICT:
+        raise IndeterminateCollation(
+            f"could not determine which collation to use for {purpose}",
+            hint="Use the COLLATE clause to set the collation explicitly.",
+        )
+    return agreed.collation
 
 
 def result_collation(expressions: Iterable[Expression], type_collation: int) -> int:

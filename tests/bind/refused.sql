@@ -20,4 +20,10 @@ SELECT B'101';
 SELECT range_merge(int4range(1, 2), int4range(3, 4));
 SELECT bound.doubled(whole) FROM things;
 SELECT whole OPERATOR(bound.@+) 1 FROM things;
-SELECT j.id FROM (things t JOIN others o USING (id)) AS j
+SELECT j.id FROM (things t JOIN others o USING (id)) AS j;
+SELECT posix FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t WHERE posix = other;
+SELECT posix < other AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
+SELECT posix LIKE other AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
+SELECT greatest(posix, other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
+SELECT max(posix || other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
+SELECT lower(posix || other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t
