@@ -20,7 +20,7 @@ from catalog.errors import DivisionByZero, NumericValueOutOfRange
 from catalog.schema import TableName
 from catalog.storage import Decimal as DecimalStorage
 from catalog.storage import ListOf, Plain
-from executors.reference_firing import Changes
+from executors.reference.firing import Changes
 from executors.spark.compile import Statement
 from executors.spark.compile_nodes import view_of
 from executors.spark.firing import Firing, InFile, InMemory, Part, Range, collect, fire

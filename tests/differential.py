@@ -21,10 +21,10 @@ from catalog.signatures_postgres import read_canonical_text, read_signatures, re
 from catalog.types import SqlType
 from dialect.bind import bind
 from dialect.bound import Query as BoundQuery
-from executors.reference import evaluate
-from executors.reference_input import read
-from executors.reference_replay import Replay
-from executors.reference_values import Contents, Row, equality_key
+from executors.reference.evaluate import evaluate
+from executors.reference.input import read
+from executors.reference.replay import Replay
+from executors.reference.values import Contents, Row, equality_key
 from planner.columns import numbers_after
 from planner.delta_method import METHODS
 from planner.incremental import derive

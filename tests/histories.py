@@ -30,7 +30,7 @@ from coordinator.prepared import Prepared, prepare_planned
 from coordinator.publishing import apply_changes
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets
-from executors.reference_values import Row
+from executors.reference.values import Row
 from executors.spark.types import arrow_schema
 from planner.columns import numbers_after
 from planner.delta_method import METHODS, Method

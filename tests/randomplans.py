@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from catalog.schema import Column, Table, TableName, Tables
 from catalog.types import BOOL, BOOLEAN, FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.scalar import And, Call, Constant, IsNull, Not, Notation, Or, Scalar
-from executors.reference_firing import Changes
-from executors.reference_values import Row
+from executors.reference.firing import Changes
+from executors.reference.values import Row
 from planner.columns import Numbers, passing, refer, renumbered
 from planner.logical import (
     Aggregate,

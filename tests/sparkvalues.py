@@ -33,8 +33,8 @@ from catalog.types import (
     VARCHAR,
     SqlType,
 )
-from executors.reference_input import read
-from executors.reference_values import Interval, Value
+from executors.reference.input import read
+from executors.reference.values import Interval, Value
 from sources.arrow import arrow_type
 
 WIDE: Final = Context(prec=200)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.schema import TableName
-from executors.reference import evaluate
-from executors.reference_firing import Changes
-from executors.reference_replay import Replay
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.firing import Changes
+from executors.reference.replay import Replay
+from executors.reference.values import Bag
 from planner.columns import refer
 from planner.delta_method import Method
 from planner.incremental import derive

@@ -12,9 +12,9 @@ import pytest
 from catalog.schema import TableName
 from catalog.types import BOOLEAN, INT8, SqlType
 from dialect.scalar import Constant, Scalar
-from executors.reference_firing import Changes
-from executors.reference_replay import Replay
-from executors.reference_values import Row
+from executors.reference.firing import Changes
+from executors.reference.replay import Replay
+from executors.reference.values import Row
 from planner.columns import Numbers, passing, refer
 from planner.cost import Weights
 from planner.flow import DELETES, INSERTS, UPDATES

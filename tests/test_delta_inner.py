@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from catalog.schema import TableName
 from catalog.types import BOOLEAN
-from executors.reference_firing import Changes
+from executors.reference.firing import Changes
 from planner import delta_inner
 from planner.columns import Numbers, refer
 from planner.conditions import conjunction

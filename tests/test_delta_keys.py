@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from catalog.schema import Column, ForeignKey, Table, TableName, Tables
 from catalog.types import BOOLEAN
-from executors.reference import evaluate
-from executors.reference_firing import Changes
-from executors.reference_replay import Replay
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.firing import Changes
+from executors.reference.replay import Replay
+from executors.reference.values import Bag
 from planner.columns import Numbers, refer
 from planner.incremental import derive
 from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from catalog.schema import TableName
 from coordinator.pacing import Paced, due, rows_of, tables_below
-from executors.reference import evaluate
-from executors.reference_firing import Changes
-from executors.reference_replay import Replay
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.firing import Changes
+from executors.reference.replay import Replay
+from executors.reference.values import Bag
 from planner.delta_method import Method
 from planner.incremental import derive
 from planner.logical import LogicalQuery

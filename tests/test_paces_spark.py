@@ -21,9 +21,9 @@ from coordinator.pacing import Paced, due, rows_of, tables_below
 from coordinator.shelf import Shelf
 from coordinator.work import Offsets, Work
 from dialect.spark import DEFAULT
-from executors.reference import evaluate
-from executors.reference_firing import Changes, consolidated
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.firing import Changes, consolidated
+from executors.reference.values import Bag
 from executors.spark.compile import schemas_of
 from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import arrow_schema

@@ -7,9 +7,9 @@ from collections import Counter
 from catalog.schema import TableName
 from catalog.types import BOOLEAN, INT4, INT8, SqlType
 from dialect.scalar import Call, Constant, IsNull, Notation, Or, Reference, Scalar
-from executors.reference import evaluate
-from executors.reference_replay import Replay
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.replay import Replay
+from executors.reference.values import Bag
 from planner.logical import (
     Aggregate,
     AggregateCall,

@@ -15,11 +15,11 @@ from catalog import types
 from catalog.errors import Error
 from catalog.types import SqlType
 from dialect.scalar import OWN_FUNCTIONS
-from executors.reference_aggregate_functions import AGGREGATES
-from executors.reference_casts import LENGTHS
-from executors.reference_functions import FUNCTIONS, LENIENT, call, shortened
-from executors.reference_input import read
-from executors.reference_output import write
+from executors.reference.aggregate_functions import AGGREGATES
+from executors.reference.casts import LENGTHS
+from executors.reference.functions import FUNCTIONS, LENIENT, call, shortened
+from executors.reference.input import read
+from executors.reference.output import write
 from tests.servers import Server
 
 pytestmark = pytest.mark.service

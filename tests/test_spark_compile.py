@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from catalog.schema import TableName
 from catalog.storage import FREE_NUMERIC
-from executors.reference_firing import Changes, consolidated
-from executors.reference_replay import Replay
-from executors.reference_values import Row
+from executors.reference.firing import Changes, consolidated
+from executors.reference.replay import Replay
+from executors.reference.values import Row
 from executors.spark.compile import Statement, compile_subplan, schemas_of
 from executors.spark.firing import Firing, InMemory, Part, Range, fire
 from executors.spark.relation import Schema, name_of

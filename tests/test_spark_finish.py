@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from catalog.schema import TableName
 from dialect.postgres_scalar import quoted, write
 from dialect.scalar import Reference
-from executors.reference import evaluate
-from executors.reference_firing import Changes
-from executors.reference_rows import computed
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.firing import Changes
+from executors.reference.rows import computed
+from executors.reference.values import Bag
 from planner.finish import Finished, finish
 from planner.logical import LogicalQuery
 from planner.translate import translate

@@ -26,7 +26,7 @@ from dialect.spark_casts import CASTS
 from dialect.spark_equality import comparable
 from dialect.spark_functions import FUNCTIONS
 from dialect.spark_numerics import NUMERICS, SCALE, TRIM_SCALE
-from executors.reference_values import Value, equality_key
+from executors.reference.values import Value, equality_key
 from executors.spark.failures import as_error
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.servers import Server

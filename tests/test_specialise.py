@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from catalog.schema import TableName
 from catalog.types import BOOLEAN
-from executors.reference_firing import Changes, consolidated
-from executors.reference_replay import Replay
+from executors.reference.firing import Changes, consolidated
+from executors.reference.replay import Replay
 from planner.columns import Numbers, refer
 from planner.delta_method import METHODS, Method
 from planner.incremental import derive

@@ -13,8 +13,8 @@ import pytest
 from psycopg import AsyncConnection
 
 from catalog.schema import TableName
-from executors.reference import evaluate
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.values import Bag
 from tests.bindcases import Snapshot, look, record, recorded, statements
 from tests.bindlaboratory import Laboratory, laboratory_on
 from tests.plancases import FOLDER, bound, plans

@@ -21,9 +21,9 @@ from dialect.scalar import Call, Notation, Reference, Scalar
 from dialect.spark import DEFAULT, render
 from dialect.spark_constants import numeric
 from dialect.spark_rendered import Rendered
-from executors.reference import evaluate
-from executors.reference_rows import computed
-from executors.reference_values import Bag
+from executors.reference.evaluate import evaluate
+from executors.reference.rows import computed
+from executors.reference.values import Bag
 from executors.spark.compile import compile_subplan, schemas_of
 from planner.delta_method import METHODS
 from planner.finish import Finished, finish

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
-from executors.reference_firing import Changes, Firing, consolidated
-from executors.reference_rows import computed, first, grouped, named
-from executors.reference_scalar import Columns, holds
-from executors.reference_tallies import tallied
-from executors.reference_values import Row, equality_key
+from executors.reference.firing import Changes, Firing, consolidated
+from executors.reference.rows import computed, first, grouped, named
+from executors.reference.scalar import Columns, holds
+from executors.reference.tallies import tallied
+from executors.reference.values import Row, equality_key
 from planner.logical import Field
 from planner.weighted import (
     Among,

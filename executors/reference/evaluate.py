@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, assert_never
 
-from executors.reference_rows import computed, first, grouped, mapped, named, unlike
-from executors.reference_scalar import Columns, holds
-from executors.reference_values import Bag, Contents, Row
+from executors.reference.rows import computed, first, grouped, mapped, named, unlike
+from executors.reference.scalar import Columns, holds
+from executors.reference.values import Bag, Contents, Row
 from planner.logical import (
     Aggregate,
     DependentJoin,

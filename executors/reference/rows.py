@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from dialect.scalar import Scalar
-from executors.reference_aggregates import aggregate, sort_key
-from executors.reference_scalar import Columns, compute
-from executors.reference_values import Bag, Row, equality_key
+from executors.reference.aggregates import aggregate, sort_key
+from executors.reference.scalar import Columns, compute
+from executors.reference.values import Bag, Row, equality_key
 from planner.logical import Aggregated, Field, Top
 from planner.weighted import First
 

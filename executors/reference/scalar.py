@@ -29,9 +29,9 @@ from dialect.scalar import (
     Scalar,
     Truth,
 )
-from executors.reference_functions import call, relabelled, reread, shortened
-from executors.reference_input import read
-from executors.reference_values import ELEMENTS, Value, order_key
+from executors.reference.functions import call, relabelled, reread, shortened
+from executors.reference.input import read
+from executors.reference.values import ELEMENTS, Value, order_key
 
 Columns: TypeAlias = Mapping[int, Value]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catalog.schema import TableName
-from executors.reference_firing import Changes, Firing, Log, consolidated
-from executors.reference_weighted import evaluate_weighted
+from executors.reference.firing import Changes, Firing, Log, consolidated
+from executors.reference.weighted import evaluate_weighted
 from planner.specialise import specialise
 from planner.weighted import DeltaPlan, Subplan, TableBuffer
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from executors.reference_values import Row
+from executors.reference.values import Row
 from planner.logical import Field
 from planner.specialise import Facts
 from planner.weighted import Guard, Moment

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from catalog.types import BPCHAR, NO_TYPMOD, SqlType
-from executors.reference_casts import CASTS, LENGTHS
-from executors.reference_comparisons import COMPARISONS
-from executors.reference_dates import DATES
-from executors.reference_fields import FIELDS
-from executors.reference_floats import FLOATS
-from executors.reference_input import read
-from executors.reference_integers import INTEGERS
-from executors.reference_numerics import NUMERICS
-from executors.reference_output import padded, write
-from executors.reference_text import TEXTS
-from executors.reference_values import Definitions, Value, settled
+from executors.reference.casts import CASTS, LENGTHS
+from executors.reference.comparisons import COMPARISONS
+from executors.reference.dates import DATES
+from executors.reference.fields import FIELDS
+from executors.reference.floats import FLOATS
+from executors.reference.input import read
+from executors.reference.integers import INTEGERS
+from executors.reference.numerics import NUMERICS
+from executors.reference.output import padded, write
+from executors.reference.text import TEXTS
+from executors.reference.values import Definitions, Value, settled
 
 
 class NotDefined(NotImplementedError):

@@ -9,10 +9,10 @@ from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
 from catalog.types import FLOAT4, FLOAT8, INT8, INTERVAL, NUMERIC
-from executors.reference_floats import single
-from executors.reference_integers import fitting
-from executors.reference_numerics import add, digits_of_quotient, divide, multiply, square_root_to, subtract
-from executors.reference_values import Interval, Row, Value, order_key
+from executors.reference.floats import single
+from executors.reference.integers import fitting
+from executors.reference.numerics import add, digits_of_quotient, divide, multiply, square_root_to, subtract
+from executors.reference.values import Interval, Row, Value, order_key
 
 Arguments: TypeAlias = Sequence[Row]
 
