@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -33,12 +32,12 @@ from tests.bindcases import (
 )
 from tests.bindexpressions import Expressions
 from tests.bindlaboratory import Laboratory, laboratory_on
+from tests.recording import RECORDING, assert_as_recorded
 from tests.ruleoids import differing
 from tests.servers import Server
 
 pytestmark = pytest.mark.service
 
-RECORDING = "REWRITE" in os.environ
 FILES = sorted(path for path in FOLDER.rglob("*.sql") if path.stem != "tables")
 EXAMPLES = 200
 ALLOWED_REFUSALS = 0.05
@@ -59,10 +58,7 @@ def test_snapshot(laboratory: Laboratory) -> None:
     async def work(_: AsyncConnection, snapshot: Snapshot) -> str:
         return snapshot_text(snapshot)
 
-    text = laboratory.run(work)
-    if RECORDING:
-        SNAPSHOT.write_text(text)
-    assert text == SNAPSHOT.read_text()
+    assert_as_recorded(SNAPSHOT, laboratory.run(work))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,9 +13,10 @@ from catalog.refusals import REFUSALS
 from dialect.settings import OPTIONS
 from dialect.unbindable import UNBINDABLE
 from planner.refused import Refused
+from tests.recording import assert_as_recorded
 from tests.servers import Gavial
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 
 RELATIONS: Final = """
     SELECT c.relname, obj_description(c.oid, 'pg_class'),
@@ -72,16 +72,9 @@ def as_document(connection: psycopg.Connection) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check_document(name: str, text: str) -> None:
-    path = ROOT / "docs" / name
-    if os.environ.get("REWRITE"):
-        path.write_text(text)
-    assert path.read_text() == text
-
-
 @pytest.mark.service
 def test_the_documentation_is_what_the_comments_say(connection: psycopg.Connection) -> None:
-    check_document("catalog.md", as_document(connection))
+    assert_as_recorded(DOCS / "catalog.md", as_document(connection))
 
 
 @pytest.mark.service
@@ -144,4 +137,4 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
     ]
     named = (*UNBINDABLE.values(), *(each.value for each in Refused))
     lines += sorted({f"| {piece} | {hint} |" for piece, hint in named})
-    check_document("options-and-refusals.md", "\n".join(lines) + "\n")
+    assert_as_recorded(DOCS / "options-and-refusals.md", "\n".join(lines) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from planner.statistics import Statistics, TableStatistics
 from planner.weighted import DeltaPlan, NodeBuffer
 from tests.bindcases import Snapshot, read_snapshot, recorded
 from tests.plancases import FOLDER, QUERIES, bound
+from tests.recording import assert_as_recorded
 
 RECORDED = FOLDER / "delta"
 ROWS = {
@@ -45,11 +45,7 @@ def planned(name: str) -> Planned:
 
 @pytest.mark.parametrize("path", sorted(QUERIES.glob("*.bound")), ids=lambda path: path.stem)
 def test_delta_plans_are_as_recorded(path: Path) -> None:
-    text = delta_text(planned(path.stem).delta)
-    file = RECORDED / f"{path.stem}.delta"
-    if "REWRITE" in os.environ:
-        file.write_text(text)
-    assert text == file.read_text()
+    assert_as_recorded(RECORDED / f"{path.stem}.delta", delta_text(planned(path.stem).delta))
 
 
 def stored(plan: DeltaPlan) -> list[str]:

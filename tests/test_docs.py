@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -9,6 +8,7 @@ import click
 import pytest
 
 from proxy.cli import gavial
+from tests.recording import assert_as_recorded
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
@@ -66,12 +66,9 @@ def test_every_path_that_is_named_exists(document: Path) -> None:
 
 def test_the_table_of_options_is_the_help_of_serve() -> None:
     readme = ROOT / "README.md"
-    head, old, rest = TABLE.split(readme.read_text(), maxsplit=1)
+    head, _, rest = TABLE.split(readme.read_text(), maxsplit=1)
     expected = "".join(f"{row}\n" for row in option_table())
-    if os.environ.get("REWRITE"):
-        readme.write_text(f"{head}{TABLE_HEAD}{expected}{rest}")
-    else:
-        assert old == expected
+    assert_as_recorded(readme, f"{head}{TABLE_HEAD}{expected}{rest}")
 
 
 def test_every_command_that_is_named_exists() -> None:

@@ -76,3 +76,8 @@ def test_no_file_names_a_registry_or_a_place_of_one_machine() -> None:
         for match in FORBIDDEN.finditer(path.read_bytes().decode("utf-8", errors="replace"))
     ]
     assert found == []
+
+
+def test_one_helper_alone_asks_whether_tests_record() -> None:
+    switch = '"REW' + 'RITE"'
+    assert [path.name for path in MODULES if switch in path.read_text()] == ["recording.py"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf, isclose
@@ -32,6 +31,7 @@ from planner.weighted import DeltaPlan, NodeBuffer
 from tests.bindcases import recorded
 from tests.plancases import FOLDER, QUERIES, bound
 from tests.randomplans import FILLED, TABLES, call, columns_of, queries
+from tests.recording import assert_as_recorded
 from tests.test_delta_estimate import Make
 from tests.test_delta_plans import snapshot
 from tests.tpchstatistics import FAST, arrivals, statistics
@@ -204,10 +204,7 @@ def test_schedules_are_as_recorded(name: str) -> None:
     plan = tpch(name)
     found = planned(plan, arrivals(0.5), Goal(0.3, 100), known=statistics(0.5))
     written = f"{schedule_text(plan, found)}\n{curve_text(plan, found)}"
-    file = FOLDER / "schedule" / f"{name}.schedule"
-    if "REWRITE" in os.environ:
-        file.write_text(written)
-    assert written == file.read_text()
+    assert_as_recorded(FOLDER / "schedule" / f"{name}.schedule", written)
 
 
 @functools.cache

@@ -6,7 +6,6 @@ the line above it: `expect=rule`, `expect-not=rule`, and `off=rule` for rules th
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,9 +25,9 @@ from planner.text import text
 from planner.translate import translate
 from planner.unnest import unnest
 from tests.bindcases import Snapshot, read_snapshot
+from tests.recording import RECORDING
 
 FOLDER: Final = Path(__file__).parent / "rules"
-REWRITE: Final = os.environ.get("REWRITE") == "1"
 _FLAG: Final = re.compile(r"(expect|expect-not|off)=(\w+)")
 _NO_VIEWS: Final = BoundViews({}, lambda _view, _others: pytest.fail("no view here"))
 _ROWS: Final = {"things": 100_000.0, "others": 1_000_000.0, "lineitem": 6e6, "orders": 1.5e6, "nation": 25.0}
@@ -101,7 +100,7 @@ def test_as_recorded(path: Path, number: int) -> None:
     outcome, fired = planned(case)
     assert case.named("expect") <= fired
     assert not case.named("expect-not") & fired
-    if REWRITE:
+    if RECORDING:
         every = cases(path)
         every[number] = replace(case, plan=outcome)
         path.write_text("\n".join(each.text() for each in every))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq.abc import PGconn
 
 from tests import statementscript
+from tests.recording import RECORDING
 from tests.servers import Gavial, Server
 from tests.standing import fresh_database
 from tests.statementscript import Block, Send
@@ -20,7 +20,6 @@ from tests.statementscript import Block, Send
 pytestmark = pytest.mark.service
 
 FOLDER = Path(__file__).parent / "sql"
-RECORDING = "REWRITE" in os.environ
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from catalog.schema import Column
 from catalog.types import INT4, SqlType
 from tests.bindcases import Snapshot, read_snapshot, recorded, statements
 from tests.plancases import FOLDER, QUERIES, plan_text, record_plans, recorded_plans
+from tests.recording import RECORDING
 
 _RENAMED: Final = re.compile(r"(FROM|JOIN) \(*\w+\.\w+ \w+\(")
 FILES = {path: FOLDER / f"{path.stem}.plan" for path in sorted(FOLDER.glob("*.bound"))}
@@ -29,7 +29,7 @@ def snapshot() -> Snapshot:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_plans_are_as_recorded(path: Path) -> None:
     texts = [plan_text(case, snapshot()) for case in recorded(path)]
-    if "REWRITE" in os.environ:
+    if RECORDING:
         record_plans(FILES[path], texts)
     assert texts == recorded_plans(FILES[path])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -18,11 +17,11 @@ from executors.reference.values import Bag
 from tests.bindcases import Snapshot, look, record, recorded, statements
 from tests.bindlaboratory import Laboratory, laboratory_on
 from tests.plancases import FOLDER, bound, plans
+from tests.recording import RECORDING
 from tests.servers import Server
 
 pytestmark = pytest.mark.service
 
-RECORDING = "REWRITE" in os.environ
 FILES = sorted(FOLDER.glob("*.sql"))
 SEEDS = range(6)
 THINGS, OTHERS = TableName("bound", "things"), TableName("bound", "others")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,13 +11,13 @@ import pytest
 
 from tests.clientmessages import Bind, Execute, Message, Parse, Query, Sync, for_postgres
 from tests.rawclient import Address, RawClient
+from tests.recording import RECORDING
 from tests.servers import Gavial, Server, gavial
 from tests.wirescript import Script, Send, bytewise, cut_at, play, whole
 
 pytestmark = pytest.mark.service
 
 FOLDER = Path(__file__).parent / "wire"
-RECORDING = "REWRITE" in os.environ
 MAJORS = (15, 18)
 LONG = 1000
 NEAR = 20
