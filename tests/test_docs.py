@@ -12,10 +12,12 @@ from tests.recording import assert_as_recorded
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
-    path.relative_to(ROOT)
-    for pattern in ("*.md", "*/README.md", "docs/**/*.md")
-    for path in ROOT.glob(pattern)
-    if not path.relative_to(ROOT).parts[0].startswith(".")
+    {
+        path.relative_to(ROOT)
+        for pattern in ("*.md", "*/README.md", "*/*/README.md", "docs/**/*.md")
+        for path in ROOT.glob(pattern)
+        if not path.relative_to(ROOT).parts[0].startswith(".")
+    }
 )
 # Made when something runs.
 MADE = (".venv", "gavial/app", "benchmarks/out", "driver.log", "start.log", "gavial-data")
@@ -62,6 +64,12 @@ def option_table() -> list[str]:
 def test_every_path_that_is_named_exists(document: Path) -> None:
     named = named_paths((ROOT / document).read_text())
     assert {path for path in named if not exists(path, document)} == set()
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    pages = {str(path.relative_to("docs")) for path in DOCUMENTS if path.parts[0] == "docs"}
+    linked = set(re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "README.md").read_text()))
+    assert linked == pages - {"README.md"}
 
 
 def test_the_table_of_options_is_the_help_of_serve() -> None:
