@@ -1,0 +1,59 @@
+"""Documents name what is there, and leave no module of the product out."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.namedcode import ROOT, missing
+from tests.test_docs import named_paths
+from tests.test_layout import FOLDERS, MODULES
+
+PRODUCT: Final = [path for path in MODULES if path.relative_to(ROOT).parts[0] in FOLDERS]
+
+
+def test_all_code_that_the_architecture_names_is_there() -> None:
+    assert missing((ROOT / "docs" / "architecture.md").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "absent"),
+    [
+        ("`proxy/frames.py`: `ClientFrames.receive`", []),
+        ("`proxy/frames.py`: `ClientFrames.take`", ["ClientFrames.take in proxy/frames.py"]),
+        ("`catalog/version.py`: `VERSION`, `OTHER`", ["OTHER in catalog/version.py"]),
+        ("`catalog/routines/10_wire.sql`: `gavial.tag`", []),
+        ("`catalog/routines/10_wire.sql`: `gavial.wait`", ["gavial.wait in catalog/routines/10_wire.sql"]),
+        ("`proxy/frames.py`: `gavial.wait`, `gavial.none`", ["gavial.none in proxy/frames.py"]),
+        ("`proxy/frames.py`\n```\n`Picture`\n```\n", []),
+    ],
+)
+def test_names_are_looked_for_in_the_file_before_them(text: str, absent: list[str]) -> None:
+    assert missing(text) == absent
+
+
+def test_a_file_that_is_named_has_to_be_there() -> None:
+    with pytest.raises(AssertionError, match=r"proxy/none\.py is not there"):
+        missing("`proxy/none.py`")
+
+
+def is_named(module: Path, readme: Path) -> bool:
+    """Whether a README names a module from the top or from its own folder, maybe by a pattern."""
+    patterns = named_paths(readme.read_text())
+    places = [str(module.relative_to(top)) for top in (ROOT, readme.parent)]
+    return any(fnmatchcase(place, pattern) for place in places for pattern in patterns)
+
+
+def nearest_readme(module: Path) -> Path:
+    """That of the module's folder, or of the one around it."""
+    return next(folder / "README.md" for folder in module.parents if (folder / "README.md").exists())
+
+
+def test_every_module_is_named_in_the_readme_of_its_folder() -> None:
+    modules = [path for path in PRODUCT if path.name != "__init__.py"]
+    assert len(modules) > 300
+    unnamed = [str(path.relative_to(ROOT)) for path in modules if not is_named(path, nearest_readme(path))]
+    assert unnamed == []
