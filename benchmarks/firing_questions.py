@@ -23,6 +23,7 @@ from coordinator.fired import Fired
 from coordinator.firing import Round
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets, Work
+from executors.spark.executor import SparkExecutor
 from planner.plan import Planned, plan
 from sources.warehouse import table_buffer
 from tests.bindcases import FOLDER
@@ -78,7 +79,8 @@ class Bench:
         warehouse = self.laboratory.warehouse
         shelf = Shelf(work, warehouse, (*self.laboratory.manifest, *self.late, *made))
         used, began = cpu_seconds(os.getpid()), time.perf_counter()
-        fired = Round(self.session, work, offsets, shelf, warehouse, self.number).fire(position)
+        round_ = Round(SparkExecutor(self.session), work, offsets, shelf, warehouse, self.number)
+        fired = round_.fire(position)
         seconds = time.perf_counter() - began
         spent = cpu_seconds(os.getpid()) - used
         return fired, {SECONDS: seconds, CPU: spent, MILLISECONDS: seconds * 1e3, JOBS: float(fired.jobs)}

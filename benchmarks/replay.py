@@ -19,6 +19,7 @@ from coordinator.firing import Round
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets, Work
 from executors.spark.compile import schemas_of
+from executors.spark.executor import SparkExecutor
 from planner.paths import Paces, Path
 from planner.plan import Planned
 from planner.weighted import TableBuffer
@@ -83,7 +84,7 @@ def replay(
                 continue
             shelf = Shelf(work, laboratory.warehouse, (*_upto(laboratory, now), *made))
             began, used = time.monotonic(), cpu_seconds(os.getpid())
-            round_ = Round(session, work, offsets, shelf, laboratory.warehouse, now)
+            round_ = Round(SparkExecutor(session), work, offsets, shelf, laboratory.warehouse, now)
             fired = round_.fire(now, None if now == end else due)
             seconds = time.monotonic() - began
             made += fired.batches
@@ -108,7 +109,6 @@ def work_of(laboratory: Laboratory, planned: Planned) -> Work:
         uuid4(),
         planned.delta,
         schemas_of(planned.delta, laboratory.environment),
-        {},
         {each.number: laboratory.oids[each.table] for each in buffers},
         laboratory.environment,
     )

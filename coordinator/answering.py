@@ -38,7 +38,7 @@ from catalog.store import hold_epoch
 from catalog.telling import fail_run, tell_all, tell_refreshes
 from coordinator.ahead import Ahead
 from coordinator.due import Due, Situation, counts_rows, due_moment, groups, is_first
-from coordinator.engine import Cancelled, Engine
+from coordinator.engine import Cancelled, EngineThread
 from coordinator.failing import (
     ends_all,
     failure_of,
@@ -72,7 +72,7 @@ _HOUSEKEEPING_SECONDS: Final = 3600.0
 class Answers:
     """Answers inside its context, in a thread; what ends it before is raised by `check`."""
 
-    def __init__(self, place: Place, position: Callable[[], int], engine: Engine) -> None:
+    def __init__(self, place: Place, position: Callable[[], int], engine: EngineThread) -> None:
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(1, "answers")
         answering = Answering(place, position, engine, self._stop)
@@ -103,7 +103,7 @@ class Answering:
     """The queries of a database, from the first firing of each to its last."""
 
     def __init__(
-        self, place: Place, position: Callable[[], int], engine: Engine, stop: threading.Event
+        self, place: Place, position: Callable[[], int], engine: EngineThread, stop: threading.Event
     ) -> None:
         self._place = place
         self._position = position

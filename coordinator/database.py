@@ -14,7 +14,7 @@ from catalog.errors import DiskFull, Error
 from catalog.store import Attempt, note_failure, take_over
 from coordinator.answering import Answers
 from coordinator.capturing import Capturing
-from coordinator.engine import Engine
+from coordinator.engine import EngineThread
 from coordinator.failures import Backoff, Reports
 from coordinator.identity import check_identity, check_rights, is_elsewhere
 from coordinator.orders import Orders
@@ -64,7 +64,7 @@ def _has_queries(connection: Connection) -> bool:
 class Database:
     """Follows one database from its first table to its last."""
 
-    def __init__(self, name: str, address: str, orders: Orders, engine: Engine) -> None:
+    def __init__(self, name: str, address: str, orders: Orders, engine: EngineThread) -> None:
         self._name = name
         self._address = address
         self._orders = orders

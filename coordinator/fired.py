@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from catalog.batch import Batch
 from coordinator.work import Offsets
-from executors.spark.processor import processor_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,14 @@ class Fired:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Begins when it is made."""
+    """Begins when it is made; the meter tells what processors have spent."""
 
+    meter: Callable[[], float | None] = lambda: None
     time: float = field(default_factory=time.monotonic)
-    processor: float | None = field(default_factory=processor_seconds)
+    processor: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processor", self.meter())
 
     def seconds(self) -> float:
         """Gone by."""
@@ -72,7 +75,7 @@ class Clock:
 
     def processor_seconds(self) -> float | None:
         """Spent; None where that is not known."""
-        now = processor_seconds()
+        now = self.meter()
         return None if now is None or self.processor is None else now - self.processor
 
     def work(self) -> float:

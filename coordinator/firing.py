@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from catalog.batch import Batch
 from catalog.failpoints import failpoint
@@ -15,9 +14,9 @@ from coordinator.progress import Progress
 from coordinator.shelf import Shelf
 from coordinator.special import Specials
 from coordinator.work import Offsets, Work
+from executors.executor import Executor, Firing, Outcome, Range
 from executors.passing import pass_on
-from executors.spark.firing import Firing, Outcome, Range, fire
-from executors.spark.types import arrow_schema
+from executors.rows import arrow_schema
 from planner.paths import Path
 from planner.weighted import Subplan
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
@@ -31,7 +30,7 @@ class Round:
 
     def __init__(
         self,
-        session: SparkSession,
+        executor: Executor,
         work: Work,
         offsets: Offsets,
         shelf: Shelf,
@@ -40,7 +39,7 @@ class Round:
         consolidate: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self._session = session
+        self._executor = executor
         self._work = work
         self._shelf = shelf
         self._warehouse = warehouse
@@ -57,7 +56,7 @@ class Round:
 
         Of some paths only those subplans that they lead to, which read nothing new by the others.
         """
-        clock = Clock()
+        clock = Clock(self._executor.processor_seconds)
         try:
             for subplan in self._work.plan.subplans:
                 reads = self._due(subplan, due)
@@ -82,7 +81,7 @@ class Round:
     def _fire(self, subplan: Subplan, ranges: Mapping[int, Range]) -> None:
         writes, own = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, own) not in self._offsets
-        clock = Clock()
+        clock = Clock(self._executor.processor_seconds)
         came = {each: self._shelf.count(each, range) for each, range in ranges.items() if each != writes}
         self._progress.begin(sum(came.values()))
         outcome = self._run(subplan, ranges, is_first)
@@ -106,15 +105,18 @@ class Round:
     def _run(self, subplan: Subplan, ranges: Mapping[int, Range], is_first: bool) -> Outcome:
         special = self._specials.of(subplan, ranges, self._shelf)
         writes, schemas = subplan.writes, self._work.schemas
-        if special.statement is None:
+        if special.subplan is None:
             return Outcome(arrow_schema(schemas[writes]).empty_table(), 0, 0)
         if special.passed is not None:
             parts = self._shelf.parts(special.passed.buffer, ranges[special.passed.buffer])
             if (outcome := pass_on(special.passed, parts, schemas[writes])) is not None:
                 return outcome
         needed = Needed(self._shelf, self._work, ranges, special.limits)
-        firing = Firing(writes, special.statement, ranges, is_first, self._consolidate)
-        return fire(self._session, firing, needed, schemas)
+        environment = self._work.environment
+        firing = Firing(
+            special.subplan, ranges, schemas, environment, is_first, self._consolidate, special.small
+        )
+        return self._executor.fire(firing, needed)
 
     def _ranges(self, subplan: Subplan, position: int, due: frozenset[str]) -> Mapping[int, Range]:
         """From where the subplan stands: of a table up to the position, of a node up to its last firing."""

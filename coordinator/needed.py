@@ -10,7 +10,7 @@ from catalog.batch import Batch, Bound, Bounds
 from catalog.storage import Decimal, Padded, Plain, Storage, Written
 from coordinator.shelf import Shelf
 from coordinator.work import Work
-from executors.spark.firing import Part, Range, range_at
+from executors.executor import Part, Range, range_at
 from planner.pruning import Limit, Limits, Sources
 from planner.weighted import Moment
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from executors.executor import EngineSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +14,7 @@ class Orders:
     """The login (a connection string, password and all), where warehouses lie, and where Spark runs.
 
     `warehouse` is a directory or URI, `scratch` a directory for what Spark leaves behind and what capture
-    puts aside; `spark_memory` counts bytes.
+    puts aside; `spark_memory` counts bytes. `engine` is one of `executors.engines.ENGINES`.
     """
 
     address: str = field(repr=False)
@@ -22,6 +25,12 @@ class Orders:
     spark_remote: str | None = None
     spark_memory: int | None = None
     allow_unbounded_wal: bool = False
+    engine: str = "spark"
+
+    @property
+    def engine_settings(self) -> EngineSettings:
+        """What engines have to know."""
+        return EngineSettings(Path(self.scratch), self.spark_master, self.spark_remote, self.spark_memory)
 
     def to_line(self) -> bytes:
         """One line of JSON."""

@@ -19,8 +19,8 @@ from coordinator.publishing import Answer, StoredColumn
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.work import Work, node_buffers
 from dialect.postgres_scalar import write
-from executors.spark.compile import compile_subplan, schemas_of
-from executors.spark.relation import name_of
+from executors.executor import Engine
+from executors.rows import name_of
 from planner.delta_method import methods_of
 from planner.plan import Planned
 from planner.rounded import rounded_outputs
@@ -39,18 +39,20 @@ class Prepared:
     tables: tuple[Table, ...]
 
 
-def prepare(connection: Connection, place: Place, query: Running, signatures: Signatures) -> Prepared:
+def prepare(
+    connection: Connection, place: Place, engine: Engine, query: Running, signatures: Signatures
+) -> Prepared:
     """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
     bound = bind_view(connection, query.view, signatures)
     planned = _planned_before(connection, query, bound) or _plan_anew(connection, place, query, bound)
-    return prepare_planned(connection, query.id, query.result, bound, planned)
+    return prepare_planned(connection, engine, query.id, query.result, bound, planned)
 
 
 def prepare_planned(
-    connection: Connection, query: UUID, relation: int, bound: Bound, planned: Planned
+    connection: Connection, engine: Engine, query: UUID, relation: int, bound: Bound, planned: Planned
 ) -> Prepared:
     """The same, by this plan and for this table."""
-    work = _work(query, bound, planned)
+    work = _work(engine, query, bound, planned)
     _require_captured(connection, work)
     return Prepared(work, _answer_table(connection, relation, work, planned), bound.tables)
 
@@ -96,15 +98,14 @@ def _plan_anew(connection: Connection, place: Place, query: Running, bound: Boun
     return planned
 
 
-def _work(query: UUID, bound: Bound, planned: Planned) -> Work:
+def _work(engine: Engine, query: UUID, bound: Bound, planned: Planned) -> Work:
     environment = bound.environment
-    schemas = schemas_of(planned.delta, environment)
+    schemas = engine.schemas(planned.delta, environment)
     oids = {each.name: each.oid for each in bound.tables}
     return Work(
         query,
         planned.delta,
         schemas,
-        {each.writes: compile_subplan(each, schemas, environment) for each in planned.delta.subplans},
         {each.number: oids[each.table] for each in planned.delta.buffers if isinstance(each, TableBuffer)},
         environment,
     )

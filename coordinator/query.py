@@ -10,7 +10,6 @@ from typing import Final
 import psycopg
 import pyarrow as pa
 from psycopg import Connection
-from pyspark.sql import SparkSession
 
 from catalog.defaults import defaults_of
 from catalog.errors import ConcurrentChange, Error, NumericValueOutOfRange, ValueNotStorable
@@ -39,7 +38,7 @@ from catalog.running import (
 from catalog.signatures import Signatures
 from catalog.store import hold_epoch, name_batches
 from catalog.widening import expect_long_numbers, unstorable_columns, widen
-from coordinator.engine import Engine
+from coordinator.engine import EngineThread
 from coordinator.fired import Clock, Fired
 from coordinator.firing import Round
 from coordinator.outlook import Outlook
@@ -49,7 +48,8 @@ from coordinator.progress import Progress, Telling
 from coordinator.publishing import add_columns, apply_changes, lock_answer
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
-from executors.spark.types import arrow_schema
+from executors.executor import Executor
+from executors.rows import arrow_schema
 from planner.delta_method import methods_of
 from planner.paths import Path, paths
 from sources.place import Place
@@ -86,7 +86,7 @@ class StandingQuery:
     its estimates are corrected by it."""
 
     place: Place
-    engine: Engine
+    engine: EngineThread
     query: Running
     prepared: Prepared
     offsets: Offsets
@@ -96,11 +96,11 @@ class StandingQuery:
 
     @staticmethod
     def plan(
-        connection: Connection, place: Place, engine: Engine, query: Running, signatures: Signatures
+        connection: Connection, place: Place, engine: EngineThread, query: Running, signatures: Signatures
     ) -> StandingQuery:
         """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
         tables = tables_of(connection, query.id)
-        prepared = prepare(connection, place, query, signatures)
+        prepared = prepare(connection, place, engine.engine, query, signatures)
         return StandingQuery(
             place, engine, query, prepared, offsets_from(offsets(connection, query.id)), tables
         )
@@ -198,8 +198,8 @@ class StandingQuery:
         progress = Progress(len(self.work.plan.subplans))
         telling = Telling(connection, number, progress, lambda: self.engine.starts, wanted)
 
-        def work(session: SparkSession) -> Fired:
-            round_ = Round(session, self.work, offsets, shelf, warehouse, number, rebuild, progress)
+        def work(executor: Executor) -> Fired:
+            round_ = Round(executor, self.work, offsets, shelf, warehouse, number, rebuild, progress)
             return round_.fire(position)
 
         try:
@@ -244,8 +244,8 @@ class StandingQuery:
         number = begin_execution(connection, query.id, sorted(numbers[each] for each in due))
         warehouse = self.place.warehouse
 
-        def work(session: SparkSession) -> Fired:
-            round_ = Round(session, self.work, self.offsets, shelf, warehouse, number, consolidate)
+        def work(executor: Executor) -> Fired:
+            round_ = Round(executor, self.work, self.offsets, shelf, warehouse, number, consolidate)
             return round_.fire(position, due)
 
         fired = self.engine.run(work, wanted)

@@ -13,9 +13,10 @@ from psycopg import Connection, OperationalError
 from psycopg.conninfo import make_conninfo
 
 from coordinator.database import Database, has_work
-from coordinator.engine import Engine, spark_settings
+from coordinator.engine import EngineThread
 from coordinator.failures import Reports
 from coordinator.orders import Orders
+from executors.engines import ENGINES
 from sources.login import connect
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Server:
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
-        self._engine = Engine(spark_settings(orders))
+        self._engine = EngineThread(ENGINES[orders.engine](orders.engine_settings))
         self._followed: dict[str, Database] = {}
         self._visits: dict[str, Visit] = {}
 

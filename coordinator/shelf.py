@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.batch import Batch
 from catalog.defaults import NO_DEFAULTS, Defaults
 from coordinator.work import Work
-from executors.spark.firing import InFile, InMemory, Part, Range
+from executors.executor import AddedColumn, InFile, InMemory, Part, Range
 from sources.warehouse import Warehouse
 
 
@@ -70,10 +70,10 @@ class Shelf:
             batch.rows,
             start if batch.from_offset < start else None,
             end if end < batch.to_offset else None,
-            self._constants(buffer, batch),
+            self._added(buffer, batch),
         )
 
-    def _constants(self, buffer: int, batch: Batch) -> tuple[tuple[str, str], ...]:
+    def _added(self, buffer: int, batch: Batch) -> tuple[AddedColumn, ...]:
         """The columns that are newer than the batch, and their values in all of its rows."""
         values = self._defaults.get((batch.buffer, batch.schema_version))
-        return self._work.constants(buffer, values) if values else ()
+        return self._work.added(buffer, values) if values else ()

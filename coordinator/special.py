@@ -1,4 +1,4 @@
-"""Statements made for a firing: without what is known to be empty in it, and with its choices made."""
+"""Subplans made for a firing: without what is known to be empty in it, and with their choices made."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Final
 
 from coordinator.shelf import Shelf
 from coordinator.work import Work
-from executors.spark.compile import Statement, compile_subplan
-from executors.spark.firing import Range
+from executors.executor import Range
 from planner.passed import Passed, passed
 from planner.pruning import Limits, limits
 from planner.specialise import Facts, is_empty, specialise
@@ -22,12 +21,13 @@ SMALL_CHANGE: Final = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A subplan's statement for a firing, and what of each buffer it needs; None where nothing comes out.
+    """A subplan for a firing, and what of each buffer it needs; None where nothing comes out.
 
-    `passed` is what it does if that is next to nothing.
+    `passed` is what it does if that is next to nothing. `small`: every task may have all that changed.
     """
 
-    statement: Statement | None
+    subplan: Subplan | None
+    small: bool
     limits: Mapping[tuple[int, Moment], tuple[Limits, ...]]
     passed: Passed | None
 
@@ -45,9 +45,8 @@ class Specials:
         if special not in self.made:
             empty = is_empty(special.steps[-1].outcome)
             small = sum(shelf.count(each, ranges[each]) for each in subplan.reads) <= SMALL_CHANGE
-            schemas, environment = self.work.schemas, self.work.environment
-            statement = None if empty else compile_subplan(special, schemas, environment, small)
-            self.made[special] = Special(statement, {} if empty else limits(special), passed(special))
+            wanted = None if empty else special
+            self.made[special] = Special(wanted, small, {} if empty else limits(special), passed(special))
         return self.made[special]
 
 

@@ -11,11 +11,8 @@ from uuid import UUID
 from catalog.running import Offset
 from catalog.storage import FREE_NUMERIC
 from dialect.spark import DEFAULT, Environment
-from dialect.spark_constants import constant
-from dialect.spark_written import converted
-from executors.spark.compile import Statement
-from executors.spark.relation import Schema, name_of
-from planner.logical import Field
+from executors.executor import AddedColumn
+from executors.rows import Schema, name_of
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.warehouse import table_buffer
 
@@ -30,7 +27,7 @@ NOTHING_READ: Final[Offsets] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The plan of a query, how its buffers are stored, and the statement of each subplan by what it writes.
+    """The plan of a query, and how its buffers are stored.
 
     `tables` are the oids of the tables by the numbers of their buffers.
     """
@@ -38,7 +35,6 @@ class Work:
     query: UUID
     plan: DeltaPlan
     schemas: Mapping[int, Schema]
-    statements: Mapping[int, Statement]
     tables: Mapping[int, int]
     environment: Environment = DEFAULT
 
@@ -82,19 +78,15 @@ class Work:
             if self.schemas[buffer][field.column] == FREE_NUMERIC
         )
 
-    def constants(self, buffer: int, values: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
-        """Values of columns of a table as Spark SQL, by what they are called in files; given by numbers."""
+    def added(self, buffer: int, values: Mapping[int, str]) -> tuple[AddedColumn, ...]:
+        """Columns that a table's files lack, given their values by their numbers."""
         table = next(each for each in self.plan.buffers if each.number == buffer)
         assert isinstance(table, TableBuffer), "what a query computed has the columns of its plan"
         return tuple(
-            (f"a{number}", self._constant(buffer, field, values[number]))
+            AddedColumn(f"a{number}", values[number], field.type, self.schemas[buffer][field.column])
             for field, number in zip(table.fields, table.attributes, strict=True)
             if number in values
         )
-
-    def _constant(self, buffer: int, field: Field, value: str) -> str:
-        storage = self.schemas[buffer][field.column]
-        return converted(constant(value, field.type, storage), storage).sql
 
 
 def node_buffers(query: UUID) -> str:

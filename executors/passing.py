@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from executors.spark.firing import InMemory, Outcome, Part
-from executors.spark.relation import WEIGHT, Schema, name_of
-from executors.spark.types import arrow_schema
+from executors.executor import InMemory, Outcome, Part
+from executors.rows import WEIGHT, Schema, arrow_schema, name_of
 from planner.passed import Passed
 
 

@@ -19,8 +19,8 @@ from dialect.expectations import check_expectations
 from dialect.places import Places, place_of
 from dialect.postgres_scalar import write
 from dialect.spark import Environment
-from executors.spark.compile import compile_subplan, schemas_of
-from executors.spark.relation import name_of
+from executors.rows import name_of
+from executors.spark.executor import spark_schemas
 from planner.columns import references
 from planner.delta_method import methods_of
 from planner.plan import Planned, plan
@@ -101,9 +101,7 @@ def check(question: Question, signatures: Signatures, statistics: Statistics) ->
     environment = Environment(signatures.types, collations)
     methods = methods_of(question.options)
     planned = plan(query, question.tables, statistics, methods=methods, environment=environment)
-    schemas = schemas_of(planned.delta, environment)
-    for subplan in planned.delta.subplans:
-        compile_subplan(subplan, schemas, environment)
+    spark_schemas(planned.delta, environment)
     for value in planned.values:
         write(value, {column: name_of(column) for column in references(value)})
     return query, planned

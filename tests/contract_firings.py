@@ -1,10 +1,9 @@
-"""What every kind of Spark owes to a firing (G6): run by test_executor_contract.py, which says where."""
+"""What every executor owes to a firing: run by test_executor_contract.py, which says where."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,73 +12,92 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from pyspark.sql import SparkSession
 
 from catalog.batch import Batch
-from catalog.errors import DivisionByZero, NumericValueOutOfRange
+from catalog.errors import DivisionByZero, Error, NumericValueOutOfRange
 from catalog.schema import TableName
 from catalog.storage import Decimal as DecimalStorage
 from catalog.storage import ListOf, Plain
+from catalog.types import (
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT8,
+    INT2,
+    INT8,
+    INTERVAL,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    SqlType,
+)
+from dialect.scalar import Call, Constant, Notation, Reference, Scalar
+from dialect.spark import DEFAULT
+from executors.engines import ENGINES
+from executors.executor import (
+    AddedColumn,
+    Engine,
+    EngineSettings,
+    Executor,
+    Firing,
+    InFile,
+    InMemory,
+    Part,
+    Range,
+)
 from executors.reference.firing import Changes
-from executors.spark.compile import Statement
-from executors.spark.compile_nodes import view_of
-from executors.spark.firing import Firing, InFile, InMemory, Part, Range, collect, fire
-from executors.spark.relation import Schema, name_of
-from executors.spark.session import BROKEN, SparkSettings, close_session, open_session
-from executors.spark.types import arrow_schema
+from executors.rows import Schema, arrow_schema, name_of
 from planner.incremental import derive
-from planner.logical import LogicalQuery
-from planner.weighted import Moment
+from planner.logical import Computed, Field, LogicalQuery
+from planner.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted
 from sources.warehouse import Warehouse
 from tests.randomplans import commits, queries
-from tests.test_spark_compile import OnSpark
+from tests.sidebyside import SideBySide
 
 pytestmark = pytest.mark.service
 
-EVERYTHING: Schema = {
-    1: Plain.BOOLEAN,
-    2: Plain.INT16,
-    3: Plain.INT64,
-    4: Plain.FLOAT64,
-    5: DecimalStorage(38, 10),
-    6: Plain.TEXT,
-    7: Plain.BYTES,
-    8: Plain.DATE,
-    9: Plain.TIMESTAMP,
-    10: Plain.TIMESTAMPTZ,
-    11: Plain.INTERVAL,
-    12: ListOf(Plain.INT32),
+INT4_ARRAY = 1007
+NUMERIC_38_10 = ((38 << 16) | 10) + 4
+EVERYTHING: Mapping[int, tuple[int, object, object]] = {
+    1: (BOOL, Plain.BOOLEAN, True),
+    2: (INT2, Plain.INT16, -(2**15)),
+    3: (INT8, Plain.INT64, 2**63 - 1),
+    4: (FLOAT8, Plain.FLOAT64, -0.1),
+    5: (NUMERIC, DecimalStorage(38, 10), Decimal("-1234567890123456789012345678.0123456789")),
+    6: (TEXT, Plain.TEXT, "Ünïcödé 😀\n'\"\\"),
+    7: (BYTEA, Plain.BYTES, b"\x00\xff"),
+    8: (DATE, Plain.DATE, date(1, 1, 1)),
+    9: (TIMESTAMP, Plain.TIMESTAMP, datetime(1500, 2, 28, 23, 59, 59, 999_999)),
+    10: (TIMESTAMPTZ, Plain.TIMESTAMPTZ, datetime(2026, 10, 25, 0, 30, 0, 1, UTC)),
+    11: (INTERVAL, Plain.INTERVAL, {"months": -1, "days": 31, "microseconds": 86_400_000_001}),
+    12: (INT4_ARRAY, ListOf(Plain.INT32), [1, None, -3]),
 }
-VALUES = (
-    True,
-    -(2**15),
-    2**63 - 1,
-    -0.1,
-    Decimal("-1234567890123456789012345678.0123456789"),
-    "Ünïcödé 😀\n'\"\\",
-    b"\x00\xff",
-    date(1, 1, 1),
-    datetime(1500, 2, 28, 23, 59, 59, 999_999),
-    datetime(2026, 10, 25, 0, 30, 0, 1, UTC),
-    {"months": -1, "days": 31, "microseconds": 86_400_000_001},
-    [1, None, -3],
-)
+STORED: Schema = {column: storage for column, (_oid, storage, _value) in EVERYTHING.items()}  # type: ignore[misc]
+FIELDS = tuple(Field(column, name_of(column), SqlType(oid)) for column, (oid, *_) in EVERYTHING.items())
+NUMBER = Field(1, "number", SqlType(INT8))
+OTHER = Field(2, "other", SqlType(INT8))
 NUMBERS: Schema = {1: Plain.INT64}
-MANY = 100_000
+READ = Read(0, Moment.CHANGE, (NUMBER,))
+MANY = 2_000
 PARTS = 4
-AGES = "SELECT sum(a.id * b.id) AS c1, 1L AS weight FROM range(10000000) AS a CROSS JOIN range(10000000) AS b"
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    place = os.environ["GAVIAL_TEST_SPARK"]
-    directory = tmp_path_factory.mktemp("spark")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    place, directory = os.environ["GAVIAL_TEST_EXECUTOR"], tmp_path_factory.mktemp("executor")
+    if place == "reference":
+        return ENGINES["reference"](EngineSettings(directory))
     if place.startswith("sc://"):
-        opened = open_session(SparkSettings(directory, remote=place))
-    else:
-        opened = open_session(SparkSettings(directory, place, memory=1 << 30))
-    yield opened
-    close_session(opened)
+        return ENGINES["spark"](EngineSettings(directory, spark_remote=place))
+    return ENGINES["spark"](EngineSettings(directory, place, spark_memory=1 << 30))
+
+
+@pytest.fixture(scope="module")
+def executor(engine: Engine) -> Iterator[Executor]:
+    started = engine.start(lambda: True)
+    yield started
+    started.close()
 
 
 class Rows:
@@ -88,11 +106,11 @@ class Rows:
     def __init__(self, *parts: Part) -> None:
         self._parts = parts
 
-    def parts(self, buffer: int, _range: Range) -> Sequence[Part]:
-        return self._parts if buffer == 0 else []
+    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
+        return self._parts if buffer == 0 and range[0] < range[1] else []
 
     def count(self, buffer: int, range: Range) -> int:
-        return sum(each.rows for each in self.parts(buffer, range))
+        return sum(part.rows for part in self.parts(buffer, range))
 
     def names(self, _buffer: int) -> Mapping[int, str]:
         return {column: name_of(column) for column in EVERYTHING}
@@ -102,31 +120,57 @@ def as_rows(schema: Schema, *rows: Sequence[object]) -> pa.Table:
     """Each with weight 1."""
     target = arrow_schema(schema)
     columns = zip(*((*row, 1) for row in rows), strict=True)
-    return pa.table(
-        [pa.array(column, each.type) for column, each in zip(columns, target, strict=True)], target
-    )
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, target, strict=True)]
+    return pa.table(arrays, target)
 
 
-def sealed(directory: Path, rows: pa.Table) -> InFile:
-    stamped = rows.append_column("commit_lsn", pa.repeat(pa.scalar(7, pa.int64()), rows.num_rows))
+def sealed(directory: Path, rows: pa.Table, offsets: Sequence[int] | None = None) -> InFile:
+    """The rows in a file, all at offset 7 or each at its own."""
+    at = pa.array(offsets or [7] * rows.num_rows, pa.int64())
+    stamped = rows.append_column("commit_lsn", at)
     stamped = stamped.append_column("is_update", pa.repeat(pa.scalar(False), rows.num_rows))
     warehouse = Warehouse(str(directory))
-    batch: Batch = warehouse.seal("table-1", stamped, 0, 7, 1)
+    batch: Batch = warehouse.seal("table-1", stamped, 0, max(at.to_pylist()), 1)
     return InFile(warehouse.uri_of(batch), batch.rows)
 
 
-def fired(session: SparkSession, sql: str, schema: Schema, *parts: Part) -> pa.Table:
-    """The outcome of a statement over the rows."""
-    statement = Statement(sql.format(rows=view_of(0, Moment.CHANGE)), ((0, Moment.CHANGE),))
-    firing = Firing(1, statement, {0: (0, 7), 1: (0, 0)}, consolidate=False)
-    return fire(session, firing, Rows(*parts), {0: schema, 1: schema}).rows
+def firing(
+    outcome: Weighted, schema: Schema, written: Schema, *, first: bool = False, consolidate: bool = False
+) -> Firing:
+    """One that gives the outcome."""
+    subplan = Subplan(1, (0,), (Step(1, "outcome", outcome),), "")
+    return Firing(
+        subplan, {0: (0, 7), 1: (0, 0)}, {0: schema, 1: written}, first=first, consolidate=consolidate
+    )
+
+
+def computed(value: Scalar, from_: Weighted = READ) -> Weighted:
+    return Compute(from_, (Computed(Field(3, "value", SqlType(INT8)), value),))
 
 
 def numbers(directory: Path) -> list[Part]:
     """Several files, so that there are several tasks."""
     step = MANY // PARTS
-    ranges = (range(start, start + step) for start in range(0, MANY, step))
-    return [sealed(directory, as_rows(NUMBERS, *((each,) for each in found))) for found in ranges]
+    starts = range(0, MANY, step)
+    return [
+        sealed(directory, as_rows(NUMBERS, *((number,) for number in range(start, start + step))))
+        for start in starts
+    ]
+
+
+def bigint(function: int, name: str, left: Scalar, right: Scalar) -> Call:
+    return Call(function, name, Notation.FUNCTION, (left, right), 0, SqlType(INT8))
+
+
+def constant(number: int) -> Constant:
+    return Constant(str(number), SqlType(INT8))
+
+
+X = Reference(1, SqlType(INT8))
+FAILING = {
+    DivisionByZero: bigint(466, "int8div", X, bigint(464, "int8mi", X, X)),
+    NumericValueOutOfRange: bigint(465, "int8mul", X, constant(2**63 - 1)),
+}
 
 
 @settings(
@@ -139,96 +183,122 @@ def numbers(directory: Path) -> list[Part]:
 )
 @given(query=queries(), changes=commits(1))
 def test_plans_write_what_the_definition_writes(
-    session: SparkSession, query: LogicalQuery, changes: list[dict[TableName, Changes]]
+    engine: Engine, executor: Executor, query: LogicalQuery, changes: list[dict[TableName, Changes]]
 ) -> None:
-    running = OnSpark(session, derive(query))
+    plan = derive(query)
+    running = SideBySide(executor, plan, engine.schemas(plan, DEFAULT))
     running.fire_all()
     for commit in changes:
         running.replay.commit(commit)
         running.fire_all()
 
 
-def test_values_go_through_files_and_memory_unchanged(session: SparkSession, tmp_path: Path) -> None:
-    rows = as_rows(EVERYTHING, VALUES, (None,) * len(VALUES))
-    found = fired(session, "SELECT * FROM {rows}", EVERYTHING, sealed(tmp_path, rows), InMemory(rows))
-    assert found.schema == rows.schema
+def test_values_go_through_files_and_memory_unchanged(executor: Executor, tmp_path: Path) -> None:
+    values = [value for _oid, _storage, value in EVERYTHING.values()]
+    rows = as_rows(STORED, values, (None,) * len(values))
+    read = firing(Read(0, Moment.CHANGE, FIELDS), STORED, STORED)
+    written = executor.fire(read, Rows(sealed(tmp_path, rows), InMemory(rows))).rows
+    assert written.schema == rows.schema
     expected = pa.concat_tables([rows, rows]).to_pylist()
-    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected))
+    assert sorted(map(str, written.to_pylist())) == sorted(map(str, expected))
 
 
-def test_sums_of_many_files_are_exact(session: SparkSession, tmp_path: Path) -> None:
-    sql = "SELECT sum(c1) AS c1, count(*) AS weight FROM {rows}"
-    [row] = fired(session, sql, NUMBERS, *numbers(tmp_path)).to_pylist()
-    assert row == {"c1": MANY * (MANY - 1) // 2, "weight": MANY}
+def test_many_files_are_whole(executor: Executor, tmp_path: Path) -> None:
+    outcome = executor.fire(firing(READ, NUMBERS, NUMBERS), Rows(*numbers(tmp_path)))
+    assert sorted(outcome.rows["c1"].to_pylist()) == list(range(MANY))
+    assert outcome.rows_in == MANY
 
 
-def test_groups_of_many_files_are_whole(session: SparkSession, tmp_path: Path) -> None:
-    sql = "SELECT c1 % 7 AS c1, sum(weight) AS weight FROM {rows} GROUP BY c1 % 7"
-    found = fired(session, sql, NUMBERS, *numbers(tmp_path)).to_pylist()
-    expected = [{"c1": rest, "weight": len(range(rest, MANY, 7))} for rest in range(7)]
-    assert sorted(found, key=lambda row: row["c1"]) == expected
+def test_files_are_read_within_their_offsets(executor: Executor, tmp_path: Path) -> None:
+    file = sealed(tmp_path, as_rows(NUMBERS, (1,), (2,), (3,), (4,)), [3, 4, 5, 6])
+    for after, upto, expected in (
+        (None, None, [1, 2, 3, 4]),
+        (3, 5, [2, 3]),
+        (4, None, [3, 4]),
+        (None, 3, [1]),
+    ):
+        part = InFile(file.uri, file.rows, after, upto)
+        outcome = executor.fire(firing(READ, NUMBERS, NUMBERS), Rows(part))
+        assert sorted(outcome.rows["c1"].to_pylist()) == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [("c1 div (c1 - c1)", DivisionByZero), ("c1 * 9223372036854775807L", NumericValueOutOfRange)],
-)
+def test_columns_that_files_lack_have_their_value(executor: Executor, tmp_path: Path) -> None:
+    file = sealed(tmp_path, as_rows(NUMBERS, (1,), (2,)))
+    part = InFile(file.uri, file.rows, added=(AddedColumn("c2", "-7", OTHER.type, Plain.INT64),))
+    both: Schema = {1: Plain.INT64, 2: Plain.INT64}
+    outcome = executor.fire(firing(Read(0, Moment.CHANGE, (NUMBER, OTHER)), both, both), Rows(part))
+    assert sorted(outcome.rows.select(["c1", "c2"]).to_pylist(), key=lambda row: row["c1"]) == [
+        {"c1": 1, "c2": -7},
+        {"c1": 2, "c2": -7},
+    ]
+
+
+@pytest.mark.parametrize("error", FAILING, ids=lambda error: error.__name__)
 def test_errors_in_data_are_postgresqls_and_pass(
-    session: SparkSession, tmp_path: Path, value: str, error: type[Exception]
+    executor: Executor, tmp_path: Path, error: type[Error]
 ) -> None:
+    written: Schema = {3: Plain.INT64}
     with pytest.raises(error):
-        fired(session, f"SELECT {value} AS c1, weight FROM {{rows}}", NUMBERS, *numbers(tmp_path))
-    assert fired(session, "SELECT * FROM {rows}", NUMBERS, *numbers(tmp_path)).num_rows == MANY
+        executor.fire(firing(computed(FAILING[error]), NUMBERS, written), Rows(*numbers(tmp_path)))
+    outcome = executor.fire(firing(READ, NUMBERS, NUMBERS), Rows(*numbers(tmp_path)))
+    assert outcome.rows.num_rows == MANY
 
 
-def test_what_was_taken_back_is_not_looked_at(session: SparkSession) -> None:
+def test_what_was_taken_back_is_not_looked_at(executor: Executor) -> None:
     rows = as_rows(NUMBERS, (0,), (2,))
     weights = pa.array([-1, 0], pa.int64())
     taken_back = rows.set_column(1, rows.schema.field("weight"), weights)
-    statement = Statement(
-        f"SELECT 6 div c1 AS c1, weight FROM {view_of(0, Moment.CHANGE)}", ((0, Moment.CHANGE),)
-    )
-    firing = Firing(1, statement, {0: (0, 7), 1: (0, 0)}, consolidate=True)
-    outcome = fire(session, firing, Rows(InMemory(rows), InMemory(taken_back)), {0: NUMBERS, 1: NUMBERS})
-    assert outcome.rows.to_pylist() == [{"c1": 3, "weight": 1}]
+    quotient = bigint(466, "int8div", constant(6), X)
+    divided = firing(computed(quotient), NUMBERS, {3: Plain.INT64}, consolidate=True)
+    outcome = executor.fire(divided, Rows(InMemory(rows), InMemory(taken_back)))
+    assert outcome.rows.to_pylist() == [{"c3": 3, "weight": 1}]
 
 
-def test_nothing_comes_of_nothing(session: SparkSession) -> None:
-    firing = Firing(1, Statement("not even SQL", ()), {0: (5, 5), 1: (0, 0)})
-    outcome = fire(session, firing, Rows(), {0: NUMBERS, 1: NUMBERS})
-    assert (outcome.rows.num_rows, outcome.jobs) == (0, 0)
+def test_nothing_comes_of_nothing(executor: Executor) -> None:
+    read = firing(READ, NUMBERS, NUMBERS)
+    nothing = Firing(read.subplan, {0: (5, 5), 1: (0, 0)}, read.schemas)
+    outcome = executor.fire(nothing, Rows(InFile("file:///no/such/file", 1)))
+    assert (outcome.rows.num_rows, outcome.rows.schema, outcome.jobs) == (0, arrow_schema(NUMBERS), 0)
 
 
-def test_a_task_that_is_tried_again_counts_once(session: SparkSession, tmp_path: Path) -> None:
-    """In each process the first task to ask fails: the property was not set before."""
-    name = f"gavial.{time.monotonic_ns()}"
-    asked = f"CASE WHEN c1 = 5 THEN reflect('java.lang.System', 'setProperty', '{name}', 'asked') ELSE '' END"
-    failing = f"CASE WHEN {asked} IS NULL THEN raise_error('once') ELSE c1 END"
-    found = fired(session, f"SELECT {failing} AS c1, weight FROM {{rows}}", NUMBERS, *numbers(tmp_path))
-    assert sorted(found["c1"].to_pylist()) == list(range(MANY))
+def test_the_first_firing_runs_in_any_case(executor: Executor) -> None:
+    read = firing(READ, NUMBERS, NUMBERS, first=True)
+    nothing = Firing(read.subplan, {0: (5, 5), 1: (0, 0)}, read.schemas, first=True)
+    outcome = executor.fire(nothing, Rows())
+    assert (outcome.rows.num_rows, outcome.jobs) == (0, 1)
 
 
-def test_a_task_that_is_run_twice_counts_once(session: SparkSession, tmp_path: Path) -> None:
-    """One is so slow that, where that is done, another is begun beside it."""
-    slow = "CASE WHEN c1 = 5 THEN reflect('java.lang.Thread', 'sleep', 3000L) ELSE '' END"
-    sql = f"SELECT CASE WHEN {slow} IS NULL THEN c1 ELSE c1 END AS c1, weight FROM {{rows}}"
-    found = fired(session, sql, NUMBERS, *numbers(tmp_path))
-    assert sorted(found["c1"].to_pylist()) == list(range(MANY))
+def test_a_file_that_is_missing_is_an_error_of_ours(executor: Executor, tmp_path: Path) -> None:
+    file = sealed(tmp_path, as_rows(NUMBERS, (1,)))
+    for path in tmp_path.rglob("*.parquet"):
+        path.unlink()
+    with pytest.raises(Error):
+        executor.fire(firing(READ, NUMBERS, NUMBERS), Rows(file))
 
 
-def test_what_is_interrupted_ends_and_the_next_goes_on(session: SparkSession) -> None:
-    outcome: list[BaseException] = []
+def test_what_is_interrupted_ends_and_the_next_goes_on(executor: Executor, tmp_path: Path) -> None:
+    """Every pair of some thousands of rows takes each of them longer than anybody waits."""
+    rows = numbers(tmp_path) * 25
+    renumbered = Compute(READ, (Computed(OTHER, X),))
+    distance = bigint(465, "int8mul", X, Reference(2, SqlType(INT8)))
+    condition = Call(469, "int8lt", Notation.FUNCTION, (distance, constant(-1)), 0, SqlType(BOOL))
+    pairs = Pairs(READ, renumbered, condition)
+    ages = firing(Consolidate(computed(X, pairs)), NUMBERS, {3: Plain.INT64})
+    errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            collect(session, AGES)
-        except BROKEN as error:
-            outcome.append(error)
+            executor.fire(ages, Rows(*rows))
+        except Error as error:
+            errors.append(error)
 
     thread = threading.Thread(target=work)
     thread.start()
+    thread.join(1)
     while thread.is_alive():
-        session.interruptAll()
+        executor.interrupt()
         thread.join(0.5)
-    assert len(outcome) == 1
-    assert collect(session, "SELECT 1 AS c1").to_pylist() == [{"c1": 1}]
+    assert len(errors) == 1
+    outcome = executor.fire(firing(READ, NUMBERS, NUMBERS), Rows(InMemory(as_rows(NUMBERS, (1,)))))
+    assert outcome.rows.to_pylist() == [{"c1": 1, "weight": 1}]
+    assert not executor.has_ended()

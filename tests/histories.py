@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path as Directory
 from random import Random
 from typing import Final, TypeAlias
 from uuid import uuid4
@@ -30,8 +31,11 @@ from coordinator.prepared import Prepared, prepare_planned
 from coordinator.publishing import apply_changes
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets
+from executors.executor import EngineSettings
+from executors.reference.arrow import as_arrow
 from executors.reference.values import Row
-from executors.spark.types import arrow_schema
+from executors.rows import arrow_schema
+from executors.spark.executor import SparkEngine, SparkExecutor
 from planner.columns import numbers_after
 from planner.delta_method import METHODS, Method
 from planner.optimise import stages
@@ -45,12 +49,12 @@ from tests.capturing import oid_of
 from tests.differential import rows_and_work
 from tests.randomqueries import RandomQueries
 from tests.randomtables import SCHEMA, RandomTable, RandomTables, random_tables
-from tests.sparkvalues import as_arrow
 
 COMMITS: Final = 4
 LARGE: Final = 1_000_000
 MOST_SUBPLANS: Final = 12
 OF_DATA: Final = ("21", "22")
+SPARK: Final = SparkEngine.of(EngineSettings(Directory()))
 
 _COLUMNS: Final = """
     SELECT attname, atttypid::int8, atttypmod, attcollation::int8 FROM pg_attribute
@@ -163,7 +167,7 @@ class Player:
             if _is_large(planned):
                 self.counts["large"] += 1
                 return None
-            prepared = prepare_planned(self.connection, uuid4(), relation, bound, planned)
+            prepared = prepare_planned(self.connection, SPARK, uuid4(), relation, bound, planned)
         except FeatureNotSupported as refusal:
             self.counts[f"refused: {refusal.message}"] += 1
             return None
@@ -193,7 +197,7 @@ class Player:
         made = [] if anew else query.made
         batches = [batch for log in logs for batch in log.batches(self.warehouse, position, query.random)]
         shelf = Shelf(work, self.warehouse, (*batches, *made))
-        round_ = Round(self.session, work, offsets, shelf, self.warehouse, position, anew)
+        round_ = Round(SparkExecutor(self.session), work, offsets, shelf, self.warehouse, position, anew)
         fired = round_.fire(position, due)
         query.made, query.offsets = [*made, *fired.batches], fired.offsets
         return shelf

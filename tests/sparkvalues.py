@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import time
-from decimal import Context, Decimal
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-
-from catalog.storage import Plain, Storage, Written
 from catalog.types import (
     BOOL,
     BPCHAR,
@@ -34,11 +28,8 @@ from catalog.types import (
     SqlType,
 )
 from executors.reference.input import read
-from executors.reference.values import Interval, Value
-from sources.arrow import arrow_type
+from executors.reference.values import Value
 
-WIDE: Final = Context(prec=200)
-SPECIAL: Final = {"Infinity": "Infinity", "-Infinity": "-Infinity", "NaN": "NaN"}
 _WORDS: Final = (
     "",
     "a",
@@ -144,51 +135,3 @@ NO_DECIMALS: Final = ("1e25", "-1e25", "1e-19", "-3.0000000000000000001", "NaN",
 def value_of(text: str | None, type_: SqlType) -> Value:
     """What PostgreSQL's text stands for."""
     return None if text is None else read(text, type_)
-
-
-def as_arrow(values: Sequence[Value], storage: Storage) -> pa.Array:
-    """The values as a column of a batch."""
-    if isinstance(storage, Written):
-        return pa.array([_written(each) for each in values], type=arrow_type(storage))
-    return pa.array([_stored(each) for each in values], type=arrow_type(storage))
-
-
-def _written(value: Value) -> Any:
-    """A numeric with its text; only that where a batch has no decimal for it."""
-    if value is None:
-        return None
-    assert isinstance(value, Decimal)
-    fits = (
-        value.is_finite() and abs(value) < 10**20 and value == value.quantize(Decimal("1e-18"), context=WIDE)
-    )
-    text = str(SPECIAL.get(str(value), f"{value:f}"))
-    exponent = value.as_tuple().exponent
-    long = fits and isinstance(exponent, int) and exponent < -18
-    short = value.quantize(Decimal("1e-18"), context=WIDE) if long else value
-    return {"value": short if fits else None, "text": text}
-
-
-def _stored(value: Value) -> Any:
-    match value:
-        case Interval():
-            return {"months": value.months, "days": value.days, "microseconds": value.microseconds}
-        case time():
-            return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
-        case _:
-            return value
-
-
-def from_arrow(value: Any, storage: Storage) -> Value:
-    """A value of a batch as the reference has it."""
-    match value, storage:
-        case dict(), Written():
-            return read(value["text"], SqlType(NUMERIC))
-        case dict(), Plain.INTERVAL:
-            return Interval(value["months"], value["days"], value["microseconds"])
-        case int(), Plain.TIME:
-            seconds, microseconds = divmod(value, 1_000_000)
-            return time(seconds // 3600, seconds // 60 % 60, seconds % 60, microseconds)
-        case list(), _:
-            return tuple(value)
-        case _:
-            return value

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row
 
-from coordinator.engine import Cancelled, Engine
+from coordinator.engine import Cancelled, EngineThread
+from executors.executor import Executor
+from executors.spark.executor import SparkEngine, SparkExecutor, errors_in_our_words
 from executors.spark.session import SparkSettings
 
 pytestmark = pytest.mark.service
@@ -24,26 +26,32 @@ class Lost(Exception):
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(SparkSettings(tmp_path, "local[2]"))
+def engine(tmp_path: Path) -> Iterator[EngineThread]:
+    made = EngineThread(SparkEngine(SparkSettings(tmp_path, "local[2]")))
     yield made
     made.stop()
 
 
-def one(session: SparkSession) -> int:
-    [row] = session.sql("SELECT 1").collect()
+def rows(executor: Executor, sql: str) -> list[Row]:
+    assert isinstance(executor, SparkExecutor)
+    with errors_in_our_words():
+        return executor.session.sql(sql).collect()
+
+
+def one(executor: Executor) -> int:
+    [row] = rows(executor, "SELECT 1")
     return int(row[0])
 
 
-def ages(session: SparkSession) -> object:
-    return session.sql(FOR_AGES).collect()
+def ages(executor: Executor) -> object:
+    return rows(executor, FOR_AGES)
 
 
 def gone() -> bool:
     raise Lost
 
 
-def test_who_comes_next_does_not_wait_for_what_nobody_wants(engine: Engine) -> None:
+def test_who_comes_next_does_not_wait_for_what_nobody_wants(engine: EngineThread) -> None:
     with pytest.raises(Cancelled):
         engine.run(ages, lambda: False)
     with pytest.raises(Lost):
@@ -51,12 +59,12 @@ def test_who_comes_next_does_not_wait_for_what_nobody_wants(engine: Engine) -> N
     assert engine.run(one, lambda: True) == 1
 
 
-def test_its_end_does_not_wait_for_what_it_is_at(engine: Engine) -> None:
+def test_its_end_does_not_wait_for_what_it_is_at(engine: EngineThread) -> None:
     begun = threading.Event()
 
-    def work(session: SparkSession) -> object:
+    def work(executor: Executor) -> object:
         begun.set()
-        return ages(session)
+        return ages(executor)
 
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(engine.run, work, lambda: True)

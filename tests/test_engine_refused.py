@@ -14,8 +14,10 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError, DiskFull, Error, InputOutputError
-from coordinator import engine as engines
-from coordinator.engine import Cancelled, Engine
+from coordinator.engine import Cancelled, EngineThread
+from executors.executor import Executor
+from executors.spark import executor as executors
+from executors.spark.executor import SparkEngine
 from executors.spark.session import SparkSettings
 
 DEADLINE_SECONDS = 60
@@ -25,8 +27,8 @@ def forever() -> bool:
     return True
 
 
-def nothing(_session: SparkSession) -> None:
-    raise AssertionError("there is no session")
+def nothing(_executor: Executor) -> None:
+    raise AssertionError("there is no executor")
 
 
 class Opening:
@@ -47,7 +49,7 @@ class Opening:
 @pytest.fixture
 def opening(monkeypatch: pytest.MonkeyPatch) -> Opening:
     made = Opening(ConfigurationError("Spark does not start", detail="No Java."))
-    monkeypatch.setattr(engines, "open_session", made)
+    monkeypatch.setattr(executors, "open_session", made)
     return made
 
 
@@ -56,7 +58,7 @@ def test_one_attempt_is_for_all_who_asked_before_it_failed(
 ) -> None:
     """The first to ask may be nobody who waits."""
     caplog.set_level(logging.ERROR)
-    engine = Engine(SparkSettings(tmp_path))
+    engine = EngineThread(SparkEngine(SparkSettings(tmp_path)))
     engine.warm()
     assert opening.begun.wait(DEADLINE_SECONDS)
     with ThreadPoolExecutor(3) as threads:
@@ -90,7 +92,7 @@ def test_whatever_keeps_it_from_starting_is_told_in_an_error_of_ours(
 ) -> None:
     opening.error = error
     opening.may_fail.set()
-    engine = Engine(SparkSettings(tmp_path))
+    engine = EngineThread(SparkEngine(SparkSettings(tmp_path)))
     with pytest.raises(told) as caught:
         engine.run(nothing, forever)
     assert caught.value.hint
@@ -98,7 +100,7 @@ def test_whatever_keeps_it_from_starting_is_told_in_an_error_of_ours(
 
 
 def test_who_asks_while_it_is_stopped_is_cancelled(tmp_path: Path, opening: Opening) -> None:
-    engine = Engine(SparkSettings(tmp_path))
+    engine = EngineThread(SparkEngine(SparkSettings(tmp_path)))
     with ThreadPoolExecutor(1) as threads:
         starting = threads.submit(engine.run, nothing, forever)
         assert opening.begun.wait(DEADLINE_SECONDS)

@@ -1,4 +1,4 @@
-"""The same firings on Spark in this process, on a cluster and over Spark Connect (G6)."""
+"""The same firings in plain Python, and on Spark in this process, on a cluster and over Spark Connect."""
 
 from __future__ import annotations
 
@@ -15,23 +15,30 @@ pytestmark = pytest.mark.service
 
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_SECONDS = 900
-CASES = 11
+CASES = 12
+ALL, OF_SPARK = ("tests/contract_firings.py",), ("tests/contract_firings.py", "tests/contract_spark.py")
+MORE_OF_SPARK = 2
 
 
-def run(place: str, directory: Path) -> None:
+def run(place: str, directory: Path, suites: tuple[str, ...] = OF_SPARK) -> None:
     """All of the contract in a process of its own: there is one Spark in a process."""
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract_firings.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *suites],
         cwd=ROOT,
         env=os.environ
-        | {"GAVIAL_TEST_SPARK": place, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(directory)},
+        | {"GAVIAL_TEST_EXECUTOR": place, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(directory)},
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr[-5_000:]
-    assert f"{CASES} passed" in ended.stdout, ended.stdout
+    cases = CASES + (MORE_OF_SPARK if suites == OF_SPARK else 0)
+    assert f"{cases} passed" in ended.stdout, ended.stdout
+
+
+def test_by_definition(tmp_path: Path) -> None:
+    run("reference", tmp_path, ALL)
 
 
 def test_in_this_process(tmp_path: Path) -> None:

@@ -21,12 +21,14 @@ from coordinator.pacing import Paced, due, rows_of, tables_below
 from coordinator.shelf import Shelf
 from coordinator.work import Offsets, Work
 from dialect.spark import DEFAULT
+from executors.reference.arrow import as_changes
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes, consolidated
 from executors.reference.values import Bag
+from executors.rows import arrow_schema
 from executors.spark.compile import schemas_of
+from executors.spark.executor import SparkExecutor
 from executors.spark.session import SparkSettings, close_session, open_session
-from executors.spark.types import arrow_schema
 from planner.incremental import derive
 from planner.logical import LogicalQuery
 from planner.paths import Path, paths
@@ -35,7 +37,6 @@ from sources.arrow import arrow_type
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.randomplans import TABLES, commits, queries
 from tests.test_delta import apply
-from tests.test_spark_compile import as_changes
 
 pytestmark = pytest.mark.service
 
@@ -57,7 +58,7 @@ class Rounds:
     ) -> None:
         self.session, self.warehouse = session, Warehouse(str(directory))
         tables = {each.number: OIDS[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
-        self.work = Work(uuid4(), plan, schemas_of(plan), {}, tables)
+        self.work = Work(uuid4(), plan, schemas_of(plan), tables)
         self.paced = [Paced(path, paces[path], below) for path, below in tables_below(plan, tables).items()]
         self.manifest: list[Batch] = []
         self.offsets: Offsets = {}
@@ -91,9 +92,9 @@ class Rounds:
         """One round, over files and nothing that is remembered."""
         self.number += 1
         shelf = Shelf(self.work, self.warehouse, self.manifest)
-        fired = Round(self.session, self.work, self.offsets, shelf, self.warehouse, self.number).fire(
-            self.position, paths
-        )
+        executor = SparkExecutor(self.session)
+        round_ = Round(executor, self.work, self.offsets, shelf, self.warehouse, self.number)
+        fired = round_.fire(self.position, paths)
         self.manifest += fired.batches
         self.offsets = fired.offsets
 
@@ -115,8 +116,9 @@ class Rounds:
         self.paced = [replace(each, had=0) for each in self.paced]
         answer = self.work.plan.answer
         shelf = Shelf(self.work, self.warehouse, self.manifest)
-        rows = shelf.rows(answer, (0, self.number), arrow_schema(self.work.schemas[answer]))
-        return consolidated(as_changes(rows))
+        schema = self.work.schemas[answer]
+        rows = shelf.rows(answer, (0, self.number), arrow_schema(schema))
+        return consolidated(as_changes(rows, list(schema.values())))
 
 
 @settings(

@@ -8,10 +8,9 @@ import pytest
 from catalog.storage import Plain
 from catalog.types import INT4, SqlType
 from dialect.scalar import Constant, Reference
+from executors.executor import InFile, InMemory
 from executors.passing import pass_on
-from executors.spark.firing import InFile, InMemory
-from executors.spark.relation import Schema
-from executors.spark.types import arrow_schema
+from executors.rows import Schema, arrow_schema
 from planner.logical import Computed, Field
 from planner.passed import Passed, passed
 from planner.weighted import Compute, Consolidate, Moment, Read, Step, Subplan, Weighted

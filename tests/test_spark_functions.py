@@ -26,12 +26,13 @@ from dialect.spark_casts import CASTS
 from dialect.spark_equality import comparable
 from dialect.spark_functions import FUNCTIONS
 from dialect.spark_numerics import NUMERICS, SCALE, TRIM_SCALE
+from executors.reference.arrow import as_arrow, from_arrow
 from executors.reference.values import Value, equality_key
 from executors.spark.failures import as_error
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.servers import Server
 from tests.sparkcases import Case, cast_cases, function_cases, has_no_decimal, literal, typed
-from tests.sparkvalues import EDGES, as_arrow, from_arrow, value_of
+from tests.sparkvalues import EDGES, value_of
 
 pytestmark = pytest.mark.service
 

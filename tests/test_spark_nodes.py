@@ -20,12 +20,11 @@ from catalog.storage import Plain, Storage
 from catalog.types import BOOL, DATE, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, SqlType
 from dialect.scalar import Call, Constant, Notation, Reference, Scalar
 from dialect.spark import DEFAULT, render
-from executors.spark.compile import Statement
+from executors.executor import Firing, InFile, Part, Range
+from executors.rows import Schema, arrow_schema
 from executors.spark.compile_nodes import Compiler, view_of
-from executors.spark.firing import Firing, InFile, Part, Range, collect, fire
-from executors.spark.relation import Schema
+from executors.spark.firing import collect, fire
 from executors.spark.session import SparkSettings, close_session, open_session
-from executors.spark.types import arrow_schema
 from planner.logical import SINGLE, AggregateCall, Aggregated, Computed, Field, Order
 from planner.weighted import (
     Compute,
@@ -34,6 +33,8 @@ from planner.weighted import (
     Groups,
     Moment,
     Read,
+    Step,
+    Subplan,
     Tallied,
     Tallies,
     Tally,
@@ -228,16 +229,8 @@ def test_files_are_read_within_their_offsets(session: SparkSession, tmp_path: Pa
     pq.write_table(pa.table(columns), file, store_schema=False)
     schemas: dict[int, Schema] = {0: {1: Plain.INT32, 2: Plain.TEXT}, 1: {1: Plain.INT32, 2: Plain.TEXT}}
     read = Read(0, Moment.CHANGE, (KEY, VALUE))
-    statement = Statement(Compiler(schemas, DEFAULT, {}, set()).compile(read).sql, ((0, Moment.CHANGE),))
-    firing = Firing(1, statement, {0: (10, 30), 1: (0, 0)})
-    outcome = fire(session, firing, Files(InFile(file.as_uri(), 4, 10, 20)), schemas)
+    firing = Firing(Subplan(1, (0,), (Step(1, "outcome", read),), ""), {0: (10, 30), 1: (0, 0)}, schemas)
+    outcome = fire(session, firing, Files(InFile(file.as_uri(), 4, 10, 20)))
     assert outcome.rows.to_pylist() == [{"c1": 2, "c2": "b", "weight": 1}]
-    everything = fire(session, firing, Files(InFile(file.as_uri(), 4)), schemas)
+    everything = fire(session, firing, Files(InFile(file.as_uri(), 4)))
     assert everything.rows.num_rows == 4
-
-
-def test_nothing_runs_where_nothing_came(session: SparkSession) -> None:
-    schemas: dict[int, Schema] = {0: {1: Plain.INT32}, 1: {1: Plain.INT32}}
-    firing = Firing(1, Statement("not even SQL", ()), {0: (5, 5), 1: (0, 0)})
-    outcome = fire(session, firing, Files(InFile("nowhere", 4)), schemas)
-    assert (outcome.rows.num_rows, outcome.jobs) == (0, 0)

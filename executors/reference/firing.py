@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from executors.reference.values import Row
 from planner.logical import Field
@@ -21,6 +21,23 @@ def consolidated(changes: Changes) -> Changes:
     for row, weight in changes:
         sums[row] += weight
     return [(row, weight) for row, weight in sums.items() if weight]
+
+
+class Inputs(Protocol):
+    """What a firing sees, wherever it is."""
+
+    @property
+    def steps(self) -> dict[int, Changes]:
+        """The outcomes of its steps so far."""
+
+    def read(self, buffer: int, moment: Moment, columns: Sequence[Field]) -> Changes:
+        """A buffer's rows at a moment, by these columns."""
+
+    def holds(self, guard: Guard) -> bool:
+        """Whether the guard does in this firing."""
+
+    def go_on(self) -> None:
+        """Raise where nobody wants the outcome any more; asked now and then."""
 
 
 @dataclass(slots=True)
@@ -65,6 +82,9 @@ class Firing:
             weight > 0 for each in guard.appended for _, weight in self.logs[each].between(*self.ranges[each])
         )
         return appended and all(self.ranges[one][0] == self.ranges[other][0] for one, other in guard.level)
+
+    def go_on(self) -> None:
+        """It cannot be interrupted."""
 
     def _bounds(self, buffer: int, moment: Moment) -> tuple[int, int]:
         start, end = self.ranges[buffer]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
-from executors.reference.firing import Changes, Firing, consolidated
+from executors.reference.firing import Changes, Inputs, consolidated
 from executors.reference.rows import computed, first, grouped, named
 from executors.reference.scalar import Columns, holds
 from executors.reference.tallies import tallied
@@ -40,7 +40,7 @@ from planner.weighted import (
 _NO_COLUMNS: Final[Columns] = {}
 
 
-def evaluate_weighted(outcome: Weighted, firing: Firing) -> Changes:
+def evaluate_weighted(outcome: Weighted, firing: Inputs) -> Changes:
     """The rows of the outcome with their weights."""
     match outcome:
         case Read(buffer=buffer, moment=moment, fields=these):
@@ -100,11 +100,12 @@ def _evaluate_over_one(
             assert_never(outcome)
 
 
-def _pairs(outcome: Pairs | Matched, firing: Firing) -> Iterator[tuple[Row, Row, int]]:
+def _pairs(outcome: Pairs | Matched, firing: Inputs) -> Iterator[tuple[Row, Row, int]]:
     left, right = fields(outcome.left), fields(outcome.right)
     assert not {each.column for each in left} & {each.column for each in right}, "a column is on both sides"
     others = evaluate_weighted(outcome.right, firing)
     for row, weight in evaluate_weighted(outcome.left, firing):
+        firing.go_on()
         columns = named(left, row, _NO_COLUMNS)
         for other, other_weight in others:
             if holds(outcome.condition, named(right, other, columns)):

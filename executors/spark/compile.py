@@ -11,8 +11,9 @@ from catalog.types import NUMERIC
 from dialect.spark import DEFAULT, Environment
 from dialect.spark_rendered import common_storage, unsupported
 from dialect.spark_written import converted
+from executors.rows import WEIGHT, Schema
 from executors.spark.compile_nodes import Compiler
-from executors.spark.relation import WEIGHT, Schema, selection
+from executors.spark.relation import selection
 from planner.driven import is_driven
 from planner.logical import Field
 from planner.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer

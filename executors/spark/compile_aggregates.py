@@ -12,9 +12,9 @@ from dialect.spark import Environment, render
 from dialect.spark_equality import comparable, greatest, least
 from dialect.spark_numerics import quotient
 from dialect.spark_rendered import Rendered, cast, failing, unsupported
+from executors.rows import WEIGHT
 from executors.spark.compile_collections import COLLECTIONS, collected
 from executors.spark.compile_sums import checked_total, counted, decimal_sum, exact_number, float_total, total
-from executors.spark.relation import WEIGHT
 from planner.logical import SINGLE, AggregateCall
 
 Build: TypeAlias = Callable[[AggregateCall, Rendered, str], Rendered]

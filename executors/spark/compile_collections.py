@@ -11,7 +11,7 @@ from dialect.spark import Environment
 from dialect.spark_equality import has_forms, identity
 from dialect.spark_order import sort_key
 from dialect.spark_rendered import Rendered, text_literal, unsupported
-from executors.spark.relation import WEIGHT
+from executors.rows import WEIGHT
 from planner.logical import AggregateCall, Order
 
 _STRING: Final = 3538

@@ -9,9 +9,10 @@ from catalog.storage import Plain, Written
 from dialect.spark import Environment, render
 from dialect.spark_equality import comparable, greatest, has_forms, identity, least
 from dialect.spark_rendered import Rendered, unsupported
+from executors.rows import WEIGHT
 from executors.spark.compile_aggregates import aggregated
 from executors.spark.compile_sums import NUMBER_OF_ROWS, counted, total
-from executors.spark.relation import WEIGHT, Relation, selection
+from executors.spark.relation import Relation, selection
 from planner.logical import Aggregated, Field
 from planner.weighted import Tallied, Tally
 

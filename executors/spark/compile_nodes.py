@@ -14,8 +14,9 @@ from dialect.spark_equality import has_forms, identity, is_identified
 from dialect.spark_order import sort_key
 from dialect.spark_rendered import Rendered, common_storage, spark_type
 from dialect.spark_written import converted
+from executors.rows import WEIGHT, Schema
 from executors.spark.compile_groups import grouped, tallied
-from executors.spark.relation import WEIGHT, Relation, Schema, listed, selection
+from executors.spark.relation import Relation, listed, selection
 from planner.driven import is_driven
 from planner.logical import Field, Order
 from planner.weighted import (

@@ -12,7 +12,7 @@ from dialect.spark_floats import INFINITY
 from dialect.spark_moments import infinite_interval, infinity_of
 from dialect.spark_rendered import INTERVAL_PARTS, Rendered, cast, decimal, failing, interval, unsupported
 from dialect.spark_written import converted, value_of
-from executors.spark.relation import WEIGHT
+from executors.rows import WEIGHT
 
 _WEIGHT: Final = f"x.{WEIGHT}"
 

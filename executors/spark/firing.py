@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import Final, Protocol, TypeAlias, assert_never
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,105 +13,40 @@ from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import LongType, StructField, StructType
 
 from catalog.errors import OutOfMemory
+from dialect.spark_constants import constant
 from dialect.spark_equality import identity, is_identified
 from dialect.spark_rendered import Rendered
-from executors.spark.compile import Statement
+from dialect.spark_written import converted
+from executors.executor import AddedColumn, Buffers, Firing, InFile, InMemory, Outcome, Part, range_at
+from executors.rows import OFFSET, WEIGHT, Schema, arrow_schema, name_of
+from executors.spark.compile import Statement, compile_subplan
 from executors.spark.compile_nodes import view_of
 from executors.spark.failures import FAILURES, as_error
-from executors.spark.relation import WEIGHT, Schema, name_of
-from executors.spark.types import arrow_schema, row_type
-from planner.weighted import Moment
-
-OFFSET: Final = "commit_lsn"
-"""The column of a file that says where in its buffer a row stands."""
+from executors.spark.types import row_type
 
 FEW_ROWS: Final = 20_000
 """So many are worked in one task: it needs no shuffle."""
 
-Range: TypeAlias = tuple[int, int]
-"""Offsets (from, to] of a buffer."""
 
-
-@dataclass(frozen=True, slots=True)
-class InFile:
-    """The rows of a Parquet file after one offset and up to another; None where the file begins or ends.
-
-    `constants` are columns that the file lacks, by their names in files, and what is read instead.
-    """
-
-    uri: str
-    rows: int
-    after: int | None = None
-    upto: int | None = None
-    constants: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class InMemory:
-    """Rows that need not be read: the buffer's columns by `name_of`, then the weight."""
-
-    table: pa.Table
-
-    @property
-    def rows(self) -> int:
-        """How many."""
-        return int(self.table.num_rows)
-
-
-Part: TypeAlias = InFile | InMemory
-
-
-class Buffers(Protocol):
-    """Where the rows of buffers lie."""
-
-    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
-        """The rows of a buffer in a range, in parts."""
-
-    def count(self, buffer: int, range: Range) -> int:
-        """How many rows came in a range, whether or not they are needed."""
-
-    def names(self, buffer: int) -> Mapping[int, str]:
-        """What the plan's columns are called in the buffer's files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A subplan's statement and how far it reads, buffer by buffer; its own range says what it wrote so far.
-
-    The first firing of a subplan runs whether or not anything changed. `consolidate`: it sees no row that
-    was taken back, so that none can raise an error.
-    """
-
-    writes: int
-    statement: Statement
-    ranges: Mapping[int, Range]
-    first: bool = False
-    consolidate: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a firing gave: rows by the schema of the buffer, and how many rows it was fed with."""
-
-    rows: pa.Table
-    rows_in: int
-    jobs: int
-
-
-def fire(session: SparkSession, firing: Firing, buffers: Buffers, schemas: Mapping[int, Schema]) -> Outcome:
+def fire(session: SparkSession, firing: Firing, buffers: Buffers) -> Outcome:
     """The change of the buffer that the subplan writes; nothing runs where nothing came."""
-    changed = [each for each, range in firing.ranges.items() if each != firing.writes and range[0] < range[1]]
-    rows_in = sum(buffers.count(each, firing.ranges[each]) for each in changed)
-    schema = arrow_schema(schemas[firing.writes])
+    rows_in = sum(buffers.count(buffer, firing.ranges[buffer]) for buffer in firing.changed)
     if rows_in == 0 and not firing.first:
-        return Outcome(schema.empty_table(), 0, 0)
-    for buffer, moment in firing.statement.reads:
+        return Outcome(arrow_schema(firing.schema).empty_table(), 0, 0)
+    statement = compile_subplan(firing.subplan, firing.schemas, firing.environment, firing.small)
+    return Outcome(run(session, statement, firing, buffers), rows_in, 1)
+
+
+def run(session: SparkSession, statement: Statement, firing: Firing, buffers: Buffers) -> pa.Table:
+    """The rows of a statement over views of the buffers, as far as the firing reads them."""
+    for buffer, moment in statement.reads:
+        schema = firing.schemas[buffer]
         parts = buffers.parts(buffer, range_at(firing.ranges[buffer], moment))
-        frame = _frame(session, parts, schemas[buffer], buffers.names(buffer))
+        frame = _frame(session, parts, schema, buffers.names(buffer))
         if firing.consolidate:
-            frame = _consolidated(frame, schemas[buffer])
+            frame = _consolidated(frame, schema)
         frame.createOrReplaceTempView(view_of(buffer, moment))
-    return Outcome(_collected(session, firing.statement).cast(schema), rows_in, 1)
+    return _collected(session, statement).cast(arrow_schema(firing.schema))
 
 
 def _collected(session: SparkSession, statement: Statement) -> pa.Table:
@@ -130,20 +64,6 @@ def collect(session: SparkSession, sql: str) -> pa.Table:
         return session.sql(sql).toArrow()
     except FAILURES as error:
         raise as_error(error) or error from error
-
-
-def range_at(range: Range, moment: Moment) -> Range:
-    """The range of offsets whose changes are what is seen at a moment."""
-    start, end = range
-    match moment:
-        case Moment.BEFORE:
-            return 0, start
-        case Moment.CHANGE:
-            return start, end
-        case Moment.AFTER:
-            return 0, end
-        case _:
-            assert_never(moment)
 
 
 def _frame(
@@ -172,14 +92,14 @@ def _from_files(
     session: SparkSession, parts: Iterable[InFile], schema: Schema, names: Mapping[int, str]
 ) -> Iterable[DataFrame]:
     """One frame for the files that are read as a whole, and one for each other stretch of offsets."""
-    stretches: dict[tuple[int | None, int | None, tuple[tuple[str, str], ...]], list[str]] = {}
+    stretches: dict[tuple[int | None, int | None, tuple[AddedColumn, ...]], list[str]] = {}
     for part in parts:
-        stretches.setdefault((part.after, part.upto, part.constants), []).append(part.uri)
+        stretches.setdefault((part.after, part.upto, part.added), []).append(part.uri)
     in_files = StructType(
         [*row_type(schema, dict(names)).fields, StructField(OFFSET, LongType(), nullable=False)]
     )
-    for (after, upto, constants), files in stretches.items():
-        instead = dict(constants)
+    for (after, upto, added), files in stretches.items():
+        instead = {column.name: _constant(column) for column in added}
         columns = [f"{instead.get(names[column], names[column])} AS {name_of(column)}" for column in schema]
         frame = session.read.schema(in_files).parquet(*files)
         if after is not None:
@@ -187,3 +107,7 @@ def _from_files(
         if upto is not None:
             frame = frame.where(f"{OFFSET} <= {upto}L")
         yield frame.selectExpr(*columns, WEIGHT)
+
+
+def _constant(added: AddedColumn) -> str:
+    return converted(constant(added.text, added.type, added.storage), added.storage).sql

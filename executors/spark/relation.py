@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
 
-from catalog.storage import Storage
 from dialect.spark_rendered import Rendered
-
-Schema: TypeAlias = Mapping[int, Storage]
-"""How each column of a buffer or an outcome is stored, in the columns' order."""
-
-WEIGHT: Final = "weight"
-
-
-def name_of(column: int) -> str:
-    """The name of a column of the plan in views and statements."""
-    return f"c{column}"
+from executors.rows import WEIGHT, Schema, name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -25,8 +24,8 @@ from pyspark.sql.types import (
 )
 
 from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
-from executors.spark.relation import WEIGHT, Schema, name_of
-from sources.arrow import ELEMENTS, SHAPE, TEXT, VALUE, arrow_type
+from executors.rows import WEIGHT, Schema, name_of
+from sources.arrow import ELEMENTS, SHAPE, TEXT, VALUE
 
 _INTERVAL: Final = StructType(
     [
@@ -80,9 +79,3 @@ def row_type(schema: Schema, names: dict[int, str] | None = None) -> StructType:
         for column, storage in schema.items()
     ]
     return StructType([*columns, StructField(WEIGHT, LongType(), nullable=False)])
-
-
-def arrow_schema(schema: Schema) -> pa.Schema:
-    """The same in Arrow, under the columns' own names."""
-    columns = [pa.field(name_of(column), arrow_type(storage)) for column, storage in schema.items()]
-    return pa.schema([*columns, pa.field(WEIGHT, pa.int64(), nullable=False)])

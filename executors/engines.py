@@ -1,0 +1,15 @@
+"""The kinds of executors that there are: a further one is a folder of its own, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from executors.executor import Engine, EngineSettings
+from executors.reference.executor import ReferenceEngine
+from executors.spark.executor import SparkEngine
+
+ENGINES: Final[Mapping[str, Callable[[EngineSettings], Engine]]] = {
+    "spark": SparkEngine.of,
+    "reference": ReferenceEngine.of,
+}

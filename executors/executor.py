@@ -1,0 +1,168 @@
+"""What an engine owes to the coordinator: it computes one subplan at a time over ranges of its buffers.
+
+An engine is one folder beside this file and one line in `engines.py`; `tests/test_executor_contract.py` runs
+the same firings on each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias, assert_never
+
+import pyarrow as pa
+
+from catalog.storage import Storage
+from catalog.types import SqlType
+from dialect.spark import DEFAULT, Environment
+from executors.rows import Schema
+from planner.weighted import DeltaPlan, Moment, Subplan
+
+Range: TypeAlias = tuple[int, int]
+"""Offsets (from, to] of a buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedColumn:
+    """A column that is newer than a file, and the text of its value in all rows of the file."""
+
+    name: str
+    text: str
+    type: SqlType
+    storage: Storage
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """The rows of a Parquet file after one offset and up to another; None where the file begins or ends."""
+
+    uri: str
+    rows: int
+    after: int | None = None
+    upto: int | None = None
+    added: tuple[AddedColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """Rows that need not be read: the buffer's columns and the weight, as `arrow_schema` has them."""
+
+    table: pa.Table
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+
+Part: TypeAlias = InFile | InMemory
+
+
+class Buffers(Protocol):
+    """Where the rows of buffers lie."""
+
+    def parts(self, buffer: int, range: Range) -> Sequence[Part]:
+        """The rows of a buffer in a range, in parts."""
+
+    def count(self, buffer: int, range: Range) -> int:
+        """How many rows came in a range, whether or not they are needed."""
+
+    def names(self, buffer: int) -> Mapping[int, str]:
+        """What the plan's columns are called in the buffer's files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A subplan and how far it reads, buffer by buffer; its own range says what it wrote so far.
+
+    The first firing of a subplan runs whether or not anything changed. `consolidate`: it sees no row that
+    was taken back, so that none can raise an error. `small`: what changed fits into the memory of one task.
+    """
+
+    subplan: Subplan
+    ranges: Mapping[int, Range]
+    schemas: Mapping[int, Schema]
+    environment: Environment = DEFAULT
+    first: bool = False
+    consolidate: bool = False
+    small: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """How the rows that come out are stored."""
+        return self.schemas[self.subplan.writes]
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """The buffers of others of which something new is read."""
+        own = self.subplan.writes
+        return tuple(buffer for buffer, (start, end) in self.ranges.items() if buffer != own and start < end)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a firing gave: rows by the schema of the buffer, and how many rows it was fed with."""
+
+    rows: pa.Table
+    rows_in: int
+    jobs: int
+
+
+class Executor(Protocol):
+    """An engine that has been started, used by one thread; `interrupt` alone is for others.
+
+    Whatever goes wrong is an error of `catalog.errors`: EngineLost where the executor is of no more use.
+    """
+
+    def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
+        """The change of the buffer that the subplan writes; nothing runs where nothing came."""
+
+    def warm(self) -> None:
+        """Do what the first firing would have to wait for."""
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself, and another one has to be started."""
+
+    def processor_seconds(self) -> float | None:
+        """What processors have spent on it so far; None where that is not known."""
+
+    def interrupt(self) -> None:
+        """End what it does now, with an error; it can be used again."""
+
+    def close(self) -> None:
+        """End it, and whatever was started for it."""
+
+
+class Engine(Protocol):
+    """A kind of executor: what it can compute is known before one is started."""
+
+    def schemas(self, plan: DeltaPlan, environment: Environment) -> Mapping[int, Schema]:
+        """How the columns of each buffer are stored; a refusal where the engine cannot compute the plan."""
+
+    def start(self, go_on: Callable[[], bool]) -> Executor:
+        """An executor, as long as somebody wants it; an error that says why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Where engines run: a directory for what they leave behind, and what was asked for Spark."""
+
+    scratch: Path
+    spark_master: str | None = None
+    spark_remote: str | None = None
+    spark_memory: int | None = None
+
+
+def range_at(range: Range, moment: Moment) -> Range:
+    """The range of offsets whose changes are what is seen at a moment."""
+    start, end = range
+    match moment:
+        case Moment.BEFORE:
+            return 0, start
+        case Moment.CHANGE:
+            return start, end
+        case Moment.AFTER:
+            return 0, end
+        case _:
+            assert_never(moment)

@@ -1,0 +1,137 @@
+"""Spark as an executor: a session for as long as its Java process runs, and its errors in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from catalog.errors import ConfigurationError, EngineFailed, EngineLost, Error
+from dialect.spark import Environment
+from executors.executor import Buffers, EngineSettings, Firing, Outcome
+from executors.rows import Schema
+from executors.spark.compile import compile_subplan, schemas_of
+from executors.spark.failures import FAILURES, MORE_MEMORY, as_error, first_line
+from executors.spark.firing import fire
+from executors.spark.processor import processor_seconds
+from executors.spark.session import (
+    BROKEN,
+    SparkSettings,
+    close_session,
+    forget_session,
+    has_driver,
+    open_session,
+)
+from planner.weighted import DeltaPlan
+from sources.warehouse import FULL, error_of
+
+_ANYTHING: Final = """
+    SELECT a.id % 3, sum(b.id) AS total FROM range(8) AS a JOIN range(8) AS b ON a.id = b.id
+    GROUP BY a.id % 3 HAVING sum(b.id) <> 0
+"""
+
+
+class SparkExecutor:
+    """One session; `executors/executor.py` says what each method owes."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+
+    def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
+        """The subplan as one statement."""
+        with errors_in_our_words():
+            return fire(self.session, firing, buffers)
+
+    def warm(self) -> None:
+        """Have Java load what every firing needs."""
+        with errors_in_our_words():
+            self.session.sql(_ANYTHING).toArrow()
+
+    def has_ended(self) -> bool:
+        """Whether the Java process has; then nothing is left of the session."""
+        if has_driver(seconds=0):
+            return False
+        forget_session()
+        return True
+
+    def processor_seconds(self) -> float | None:
+        """Of the Java process, if it is ours alone, and of the thread that asks."""
+        return processor_seconds()
+
+    def interrupt(self) -> None:
+        """End all jobs."""
+        self.session.interruptAll()
+
+    def close(self) -> None:
+        """Stop the session, and the Java process with it."""
+        close_session(self.session)
+
+
+class SparkEngine:
+    """Spark on this machine, on a cluster, or behind Spark Connect."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
+
+    @staticmethod
+    def of(settings: EngineSettings) -> SparkEngine:
+        """On this machine, unless another place was asked for."""
+        master = settings.spark_master or "local[*]"
+        return SparkEngine(
+            SparkSettings(settings.scratch, master, settings.spark_remote, settings.spark_memory)
+        )
+
+    def schemas(self, plan: DeltaPlan, environment: Environment) -> Mapping[int, Schema]:
+        """How Spark's own types hold what is computed."""
+        return spark_schemas(plan, environment)
+
+    def start(self, go_on: Callable[[], bool]) -> SparkExecutor:
+        """A session."""
+        try:
+            return SparkExecutor(open_session(self._settings, go_on))
+        except (Error, *BROKEN) as error:
+            raise _refusal(error) from None
+
+
+def spark_schemas(plan: DeltaPlan, environment: Environment) -> Mapping[int, Schema]:
+    """How the columns of each buffer are stored; a refusal where a subplan cannot be written for Spark."""
+    schemas = schemas_of(plan, environment)
+    for subplan in plan.subplans:
+        compile_subplan(subplan, schemas, environment)
+    return schemas
+
+
+@contextmanager
+def errors_in_our_words() -> Iterator[None]:
+    """What PySpark, Py4J and the system raise, as errors that say what to do."""
+    try:
+        yield
+    except BROKEN as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise error_of(error) from error
+        if not has_driver():
+            forget_session()
+            raise EngineLost(
+                "the process of Spark has ended",
+                detail="It may have needed more memory than there is.",
+                hint=MORE_MEMORY,
+            ) from error
+        if isinstance(error, FAILURES):
+            raise as_error(error) or EngineFailed(f"Spark cannot do this: {first_line(error)}") from error
+        if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+            raise error_of(error) from error
+        raise
+
+
+def _refusal(error: Exception) -> Error:
+    """Why there is no session, of whatever kind the error is."""
+    match error:
+        case Error():
+            return error
+        case OSError() if not isinstance(error, ConnectionError):
+            return error_of(error)
+        case _:
+            hint = "It is tried again by itself."
+            return ConfigurationError("Spark does not start", detail=first_line(error), hint=hint)
