@@ -14,11 +14,11 @@ AWAITED: Final = "(process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHE
 
 def is_awaited(connection: Connection, runs: Collection[UUID]) -> bool:
     """Whether a client still waits for one of these."""
-    found = connection.execute(
+    cursor = connection.execute(
         f"SELECT FROM gavial.runs WHERE id = ANY (%s) AND state IN ('waiting', 'running') AND {AWAITED}",
         (list(runs),),
     )
-    return found.rowcount > 0
+    return cursor.rowcount > 0
 
 
 def note_run(connection: Connection, run: UUID, words: str | None) -> None:

@@ -24,7 +24,7 @@ _DEFAULTS: Final = """
 
 def defaults_of(connection: Connection, buffers: Collection[str]) -> Defaults:
     """For the batches of these buffers."""
-    found: defaultdict[tuple[str, int], dict[int, str]] = defaultdict(dict)
+    defaults: defaultdict[tuple[str, int], dict[int, str]] = defaultdict(dict)
     for buffer, version, number, value in connection.execute(_DEFAULTS, (list(buffers),)):
-        found[buffer, version][number] = value
-    return found
+        defaults[buffer, version][number] = value
+    return defaults

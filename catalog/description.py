@@ -43,8 +43,8 @@ def view_from(described: Description) -> View:
 
 def with_types(signatures: Signatures, described: Iterable[Iterable[Any]]) -> Signatures:
     """The snapshot with these user-defined types in it, which may be newer than it."""
-    types = {each.oid: each for each in (TypeSignature(*values) for values in described)}
-    named = {f"{each.schema}.{each.name}": each for each in types.values()}
+    types = {signature.oid: signature for signature in (TypeSignature(*values) for values in described)}
+    named = {f"{signature.schema}.{signature.name}": signature for signature in types.values()}
     return replace(
         signatures,
         types={**signatures.types, **types},

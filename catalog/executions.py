@@ -88,10 +88,10 @@ class Outcome:
 
 def expected_seconds(connection: Connection, queries: Iterable[UUID]) -> Mapping[UUID, float]:
     """How many seconds of work the next results of queries are expected to take."""
-    found = connection.execute(_EXPECTED, (list(queries),))
+    cursor = connection.execute(_EXPECTED, (list(queries),))
     return {
         query: (_USUAL_SECONDS if took is None else took) + rows / _ROWS_PER_SECOND
-        for query, took, rows in found
+        for query, took, rows in cursor
     }
 
 
@@ -142,8 +142,8 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
             "(execution, subplan, rows_in, rows_out, seconds, elapsed, predicted, features) "
             "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             [
-                (number, *astuple(each)[:-1], json.dumps(dict(each.features)))
-                for each in execution.measurements
+                (number, *astuple(measurement)[:-1], json.dumps(dict(measurement.features)))
+                for measurement in execution.measurements
             ],
         )
 

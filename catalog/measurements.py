@@ -53,11 +53,11 @@ def own_measured(
     connection: Connection, query: UUID
 ) -> Mapping[int, Sequence[tuple[Mapping[str, float], float, float]]]:
     """The same of one query under the plan that it has, by subplan."""
-    found: dict[int, list[tuple[Mapping[str, float], float, float]]] = {}
+    measurements: dict[int, list[tuple[Mapping[str, float], float, float]]] = {}
     for subplan, *figures in connection.execute(_OWN, (query, _MOST)):
         features, work, seconds = figures
-        found.setdefault(subplan, []).append((features, work, seconds))
-    return found
+        measurements.setdefault(subplan, []).append((features, work, seconds))
+    return measurements
 
 
 def rows_written(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:

@@ -59,23 +59,23 @@ def paced_queries(connection: Connection) -> frozenset[UUID]:
 
 def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int]]:
     """By the numbers of a query's paths: the pace, and how many rows had come when it was last worked."""
-    found = connection.execute("SELECT path, pace, had FROM gavial.paths WHERE query_id = %s", (query,))
-    return {path: (pace, had) for path, pace, had in found}
+    cursor = connection.execute("SELECT path, pace, had FROM gavial.paths WHERE query_id = %s", (query,))
+    return {path: (pace, had) for path, pace, had in cursor}
 
 
 def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
     """What came in the periods of these queries, by the manifest."""
-    came: dict[UUID, dict[int, int]] = {each: {} for each in queries}
-    expected: dict[UUID, dict[int, float]] = {each: {} for each in queries}
+    came: dict[UUID, dict[int, int]] = {query: {} for query in queries}
+    expected: dict[UUID, dict[int, float]] = {query: {} for query in queries}
     for query, relation, rows, count in connection.execute(_PERIODS, (list(queries),)):
         expected[query][relation] = rows
         came[query][relation] = count
-    return {each: Period(came[each], expected[each]) for each in queries}
+    return {query: Period(came[query], expected[query]) for query in queries}
 
 
 def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:
     """Other paces from now on; what was worked in this period stays worked."""
-    rows = [(query, *astuple(each)) for each in paths]
+    rows = [(query, *astuple(path)) for path in paths]
     connection.execute(
         "DELETE FROM gavial.paths WHERE query_id = %s AND path <> ALL (%s)", (query, [row[1] for row in rows])
     )
@@ -111,7 +111,7 @@ def save_outlook(
     reachable: bool,
 ) -> None:
     """The parts of a query, and what its period is expected to cost."""
-    rows = [(query, *astuple(each)) for each in subplans]
+    rows = [(query, *astuple(subplan)) for subplan in subplans]
     connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -128,11 +128,11 @@ def save_outlook(
 
 def corrections_of(connection: Connection, query: UUID) -> Mapping[int, float]:
     """By subplan, how many times as many rows it writes as the cost model says; as far as that is known."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT subplan, correction FROM gavial.subplans WHERE query_id = %s AND correction IS NOT NULL",
         (query,),
     )
-    return dict(found.fetchall())
+    return dict(cursor.fetchall())
 
 
 def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:

@@ -75,10 +75,10 @@ async def record(connection: AsyncConnection) -> None:
         (digest(), VERSION),
     )
     await connection.execute("DELETE FROM gavial.refusals")
-    for each in REFUSALS:
+    for refusal in REFUSALS:
         await connection.execute(
             "INSERT INTO gavial.refusals (rule, message, hint, reason) VALUES (%s, %s, %s, %s)",
-            (each.rule, each.message, each.hint, each.reason),
+            (refusal.rule, refusal.message, refusal.hint, refusal.reason),
         )
 
 
@@ -97,11 +97,11 @@ async def allow_verifier(connection: AsyncConnection, role: str) -> None:
 
 async def allow_login(connection: AsyncConnection, role: str) -> None:
     """Let a login that is no superuser capture and answer, now and after upgrades; not look verifiers up."""
-    found = await connection.execute(
+    cursor = await connection.execute(
         "SELECT p.oid::regprocedure::text FROM pg_proc p "
         "WHERE p.pronamespace = 'gavial'::regnamespace AND p.prokind = 'f' AND p.proname <> 'verifier'"
     )
-    functions = ", ".join(row[0] for row in await found.fetchall())
+    functions = ", ".join(row[0] for row in await cursor.fetchall())
     await connection.execute("UPDATE gavial.capture SET login = %s", (role,))
     for command in (
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA gavial TO {role}",

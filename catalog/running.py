@@ -129,10 +129,10 @@ def waiting_runs(connection: Connection) -> tuple[Run, ...]:
 
 def offsets(connection: Connection, query: UUID) -> tuple[Offset, ...]:
     """How far the subplans of a query have come."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT subplan, buffer, position FROM gavial.offsets WHERE query_id = %s ORDER BY 1, 2", (query,)
     )
-    return tuple(Offset(*row) for row in found)
+    return tuple(Offset(*row) for row in cursor)
 
 
 def save_offsets(connection: Connection, query: UUID, offsets: Iterable[Offset]) -> None:
@@ -141,7 +141,7 @@ def save_offsets(connection: Connection, query: UUID, offsets: Iterable[Offset])
         cursor.executemany(
             "INSERT INTO gavial.offsets (query_id, subplan, buffer, position) VALUES (%s, %s, %s, %s) "
             "ON CONFLICT (query_id, subplan, buffer) DO UPDATE SET position = excluded.position",
-            [(query, each.subplan, each.buffer, each.position) for each in offsets],
+            [(query, offset.subplan, offset.buffer, offset.position) for offset in offsets],
         )
 
 
@@ -230,12 +230,12 @@ def tables_of(connection: Connection, query: UUID) -> str:
     return str(row[0])
 
 
-def save_differences(connection: Connection, run: UUID, found: Iterable[tuple[str, str, int]]) -> None:
+def save_differences(connection: Connection, run: UUID, differences: Iterable[tuple[str, str, int]]) -> None:
     """What a verification found: side, row as text, how many."""
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.differences (run_id, side, row_text, rows) VALUES (%s, %s, %s, %s)",
-            [(run, *each) for each in found],
+            [(run, *difference) for difference in differences],
         )
 
 
@@ -252,7 +252,7 @@ def fail_query(connection: Connection, query: Running, status: str, failure: Fai
 
 def batches_of(connection: Connection, buffers: Collection[str]) -> tuple[Batch, ...]:
     """What the manifest names of these buffers, in the order of their positions."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, "
         "unstorable "
         "FROM gavial.batches WHERE buffer = ANY (%s) ORDER BY buffer, to_offset, from_offset, file",
@@ -260,7 +260,7 @@ def batches_of(connection: Connection, buffers: Collection[str]) -> tuple[Batch,
     )
     return tuple(
         Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
-        for *values, bounds, unstorable in found
+        for *values, bounds, unstorable in cursor
     )
 
 
@@ -277,11 +277,11 @@ def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:
 
 def is_wanted(connection: Connection, query: Running) -> bool:
     """Whether a query is still what it was when it began to be worked."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT FROM gavial.queries WHERE id = %s AND query_text = %s AND status = %s",
         (query.id, query.text, query.status),
     )
-    return found.rowcount > 0
+    return cursor.rowcount > 0
 
 
 def note_due(connection: Connection, moments: Mapping[UUID, datetime | None]) -> None:
@@ -309,18 +309,18 @@ def set_position(connection: Connection, query: UUID, position: int) -> None:
 
 def forget_batches_like(connection: Connection, pattern: str) -> list[str]:
     """Take the batches of all buffers whose names fit out of the manifest; their files."""
-    found = connection.execute("DELETE FROM gavial.batches WHERE buffer LIKE %s RETURNING file", (pattern,))
-    return [row[0] for row in found]
+    cursor = connection.execute("DELETE FROM gavial.batches WHERE buffer LIKE %s RETURNING file", (pattern,))
+    return [row[0] for row in cursor]
 
 
 def forget_node_batches(connection: Connection) -> list[str]:
     """Take what queries that are gone had computed out of the manifest; its files."""
-    found = connection.execute(
+    cursor = connection.execute(
         "DELETE FROM gavial.batches b WHERE b.buffer LIKE 'node-%%' "
         "AND NOT EXISTS (SELECT FROM gavial.queries q WHERE b.buffer LIKE 'node-' || q.id || '-%%') "
         "RETURNING b.file"
     )
-    return [row[0] for row in found]
+    return [row[0] for row in cursor]
 
 
 def forget_history(connection: Connection) -> None:

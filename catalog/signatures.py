@@ -102,13 +102,13 @@ def make_signatures(
     """The snapshot of these rows."""
     types, functions = tuple(types), tuple(functions)
     return Signatures(
-        types={each.oid: each for each in types},
-        types_by_name={f"{each.schema}.{each.name}": each for each in types},
-        operators=_grouped(operators, lambda each: each.name),
-        functions=_grouped(functions, lambda each: each.name),
-        functions_by_oid={each.oid: each for each in functions},
-        casts={(each.source, each.target): each for each in casts},
-        collations={each.name: each for each in collations},
+        types={signature.oid: signature for signature in types},
+        types_by_name={f"{signature.schema}.{signature.name}": signature for signature in types},
+        operators=_grouped(operators, lambda operator: operator.name),
+        functions=_grouped(functions, lambda function: function.name),
+        functions_by_oid={function.oid: function for function in functions},
+        casts={(cast.source, cast.target): cast for cast in casts},
+        collations={collation.name: collation for collation in collations},
     )
 
 

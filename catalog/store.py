@@ -117,7 +117,7 @@ def commit_capture(
         "time": time,
         "batches": _json(batches),
         "arrivals": json.dumps(
-            [{"relation": oid, **dataclasses.asdict(each)} for oid, each in arrivals.items()]
+            [{"relation": oid, **dataclasses.asdict(arrived)} for oid, arrived in arrivals.items()]
         ),
         "emptied": json.dumps(emptied),
     }
@@ -140,7 +140,7 @@ def forget_batches(connection: Connection, files: Collection[str]) -> int:
 
 def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, ...]:
     """The batches of a buffer, or of all of them, in the order of their positions."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, "
         "unstorable "
         "FROM gavial.batches WHERE buffer = %(buffer)s OR %(buffer)s::text IS NULL "
@@ -149,7 +149,7 @@ def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, 
     )
     return tuple(
         Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
-        for *values, bounds, unstorable in found
+        for *values, bounds, unstorable in cursor
     )
 
 
@@ -177,7 +177,7 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
         held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s FOR UPDATE", (epoch,))
         if held.rowcount == 0:
             raise Fenced(_FENCED)
-        found = connection.execute(
+        cursor = connection.execute(
             "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint, old_row_by = 'full', "
             "old_rows, coalesce(old_row_key, '{}')::int[], coalesce(leaves, '{}')::oid[]::int8[], "
             "wide::int[] FROM gavial.sources"
@@ -186,7 +186,7 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
             oid: SourceState(
                 state, emptied, told, old_rows, tuple(key), frozenset((oid, *leaves)), tuple(wide)
             )
-            for oid, state, emptied, told, old_rows, key, leaves, wide in found
+            for oid, state, emptied, told, old_rows, key, leaves, wide in cursor
         }
 
 
@@ -251,7 +251,8 @@ def _json(batches: Iterable[Batch]) -> str:
             dataclasses.asdict(batch)
             | {
                 "bounds": {
-                    name: (each.least, each.greatest, each.nulls) for name, each in batch.bounds.items()
+                    name: (bounds.least, bounds.greatest, bounds.nulls)
+                    for name, bounds in batch.bounds.items()
                 }
             }
             for batch in batches

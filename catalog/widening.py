@@ -14,13 +14,13 @@ def unstorable_columns(
 
     What a batch that reaches over the position has before it is not known, and counts.
     """
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT b.buffer, u.key, max(u.value ->> 1) FROM gavial.batches b, jsonb_each(b.unstorable) u "
         "WHERE b.buffer = ANY (%s) AND b.unstorable <> '{}' AND b.from_offset < %s GROUP BY 1, 2 "
         "HAVING sum((u.value ->> 0)::int8) <> 0 OR bool_or(b.to_offset > %s)",
         (list(buffers), position, position),
     )
-    return {(buffer, column): why for buffer, column, why in found}
+    return {(buffer, column): why for buffer, column, why in cursor}
 
 
 def widen(connection: Connection, relation: int, number: int) -> bool:
