@@ -86,7 +86,7 @@ class Explained:
 
     def _methods(self) -> str:
         delta = self.planned.delta
-        return "".join(f"{named(delta, each.writes)}: {each.method}\n" for each in delta.subplans)
+        return "".join(f"{named(delta, subplan.writes)}: {subplan.method}\n" for subplan in delta.subplans)
 
     def _scheduled(self, explain: Explain) -> list[tuple[str, str]]:
         if self.schedule is None:

@@ -60,16 +60,16 @@ class Judges:
     async def ask(self, key: Key, signatures: Signatures, words: str) -> Outcome:
         """The outcome of a question; cancelled, it is given up at once."""
         async with self._places:
-            ours, theirs = socket.socketpair()
+            our_end, their_end = socket.socketpair()
             try:
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._thread, self._ask, key, signatures, words, theirs)
-                reader, writer = await asyncio.open_connection(sock=ours)
+                await loop.run_in_executor(self._thread, self._ask, key, signatures, words, their_end)
+                reader, writer = await asyncio.open_connection(sock=our_end)
             except BaseException:
-                ours.close()
+                our_end.close()
                 raise
             finally:
-                theirs.close()
+                their_end.close()
             try:
                 (length,) = HEADER.unpack(await reader.readexactly(HEADER.size))
                 outcome: Outcome = pickle.loads(await reader.readexactly(length))
@@ -104,15 +104,15 @@ class Judges:
 
     def _process(self) -> _Process:
         if self._running is None:
-            ours, theirs = socket.socketpair()
-            with theirs:
+            our_end, their_end = socket.socketpair()
+            with their_end:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "proxy.judging", str(theirs.fileno()), *self._arguments],
+                    [sys.executable, "-m", "proxy.judging", str(their_end.fileno()), *self._arguments],
                     stdin=subprocess.DEVNULL,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(their_end.fileno(),),
                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # what is copied has no threads
                 )
-            self._running = _Process(process, ours)
+            self._running = _Process(process, our_end)
         return self._running
 
     def _drop(self) -> None:

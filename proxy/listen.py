@@ -20,13 +20,13 @@ _SOCKET_MODE: Final = 0o777
 def listen_tcp(host: str, port: int) -> list[socket.socket]:
     """A listener for each address of the host, all on one port (for port 0 the system's choice)."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
         raise ConfigurationError(
             f'cannot listen on "{host}": {error.strerror}', hint="Choose another with --host."
         ) from None
     listeners: list[socket.socket] = []
-    for family, _type, _protocol, _name, address in dict.fromkeys(found):
+    for family, _type, _protocol, _name, address in dict.fromkeys(addresses):
         chosen = port or (listeners[0].getsockname()[1] if listeners else 0)
         listener = _bound(family, (str(address[0]), chosen))
         if listener is not None:

@@ -42,7 +42,7 @@ class Outlook:
 
     def schedule(self, planned: Planned, *, to_the_end: bool) -> Schedule | None:
         """How often its parts would be worked; None where nobody knows what comes."""
-        if not any(changed_rows(each) for each in self.arrivals.values()):
+        if not any(changed_rows(arrival) for arrival in self.arrivals.values()):
             return None
         is_known = self.plan == fingerprint_of(planned)
         return schedule(
@@ -61,24 +61,26 @@ class Outlook:
         """Whether less is to be left for the trigger than all."""
         return self.goal.final_work < 1 or self.goal.seconds is not None
 
-    def is_met(self, found: Schedule) -> bool:
+    def is_met(self, schedule: Schedule) -> bool:
         """Whether the schedule leaves as little for the trigger as was asked for."""
-        return found.final_work <= limit_of(self.goal, found.batch_work, self.weights) + _NOTHING
+        return schedule.final_work <= limit_of(self.goal, schedule.batch_work, self.weights) + _NOTHING
 
 
 def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outlook:
     """From what `gavial.figures` gives and the options of the query."""
-    tables = {TableName(each["schema"], each["name"]): each for each in figures["tables"]}
+    tables = {TableName(table["schema"], table["name"]): table for table in figures["tables"]}
     return Outlook(
         Statistics(
-            {name: table_statistics(float(each["rows"]), each["columns"]) for name, each in tables.items()}
+            {name: table_statistics(float(table["rows"]), table["columns"]) for name, table in tables.items()}
         ),
         _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
         weights_from(figures["weights"]),
         goal_of(options),
         options.get("TRIGGER", "on demand") == "on demand",
-        corrections_from({int(subplan): each for subplan, each in figures["corrections"].items()}),
-        {int(subplan): weights_from(each) for subplan, each in figures["own_weights"].items()},
+        corrections_from(
+            {int(subplan): correction for subplan, correction in figures["corrections"].items()}
+        ),
+        {int(subplan): weights_from(weights) for subplan, weights in figures["own_weights"].items()},
         figures["plan"],
     )
 

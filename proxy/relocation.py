@@ -44,19 +44,19 @@ def replaced(frame: bytes, codec: str, sqlstate: str, error: Error | None) -> by
     fields = {"C": error.sqlstate, "M": error.message, "D": error.detail, "H": error.hint}
     if error.position is not None:
         fields["P"] = str(error.position + 1)
-    own = [f"{key}{value}".encode(codec, "replace") for key, value in fields.items() if value]
+    replacing = [f"{key}{value}".encode(codec, "replace") for key, value in fields.items() if value]
     kept = [part for part in parts if part[:1] in _KEPT]
-    return message(frame[:1], b"".join(part + b"\x00" for part in kept + own) + b"\x00")
+    return message(frame[:1], b"".join(part + b"\x00" for part in kept + replacing) + b"\x00")
 
 
 def _placed(fields: dict[str, str]) -> bool:
-    found = _PLACE.fullmatch(fields.get("n", ""))
-    if found is None:
+    match = _PLACE.fullmatch(fields.get("n", ""))
+    if match is None:
         return False
     fields.pop("W", None)
     del fields["n"]
-    if found[1]:
-        fields["P"] = str(int(found[1]) + 1)
+    if match[1]:
+        fields["P"] = str(int(match[1]) + 1)
     return True
 
 

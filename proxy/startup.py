@@ -86,8 +86,8 @@ def upstream_packet(startup: Startup, nonce: str | None, *, waits: bool = True) 
 
     `waits`: a coordinator that is not there is about to start.
     """
-    ours = () if nonce is None else ((NONCE, nonce),) if waits else ((NONCE, nonce), NO_PATIENCE)
-    parameters = (*startup.parameters, *ours)
+    added = () if nonce is None else ((NONCE, nonce),) if waits else ((NONCE, nonce), NO_PATIENCE)
+    parameters = (*startup.parameters, *added)
     texts = [text for pair in parameters for text in pair]
     body = b"".join(text.encode("utf-8", "surrogateescape") + b"\x00" for text in texts) + b"\x00"
     return struct.pack("!II", len(body) + 8, min(startup.version, NEWEST)) + body
