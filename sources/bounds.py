@@ -22,8 +22,8 @@ def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
     comparable = _comparable(column)
     if comparable is None:
         return None
-    found = pc.min_max(comparable)
-    least, greatest = found["min"].as_py(), found["max"].as_py()
+    extremes = pc.min_max(comparable)
+    least, greatest = extremes["min"].as_py(), extremes["max"].as_py()
     if least is None:
         return None
     if pa.types.is_decimal(column.type):
@@ -35,12 +35,12 @@ def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
 
 def _bounds_of_written(column: pa.ChunkedArray) -> Bounds | None:
     """Those of the values, if every row has one."""
-    values = pa.chunked_array([each.flatten()[0] for each in column.chunks], column.type.field(VALUE).type)
+    values = pa.chunked_array([chunk.flatten()[0] for chunk in column.chunks], column.type.field(VALUE).type)
     missing = column.null_count
     if pc.sum(pc.is_valid(values)).as_py() != len(column) - missing:
         return None
-    found = bounds_of(values)
-    return None if found is None else replace(found, nulls=missing > 0)
+    bounds = bounds_of(values)
+    return None if bounds is None else replace(bounds, nulls=missing > 0)
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -60,7 +60,7 @@ def decode_rows(
         arrays=tuple(map(pa.concat_arrays, arrays)),
         unchanged=tuple(_joined(masks, blocks) for masks in unchanged),
         ends=np.concatenate([block.ends for block in blocks]),
-        reasons=tuple(joined(each, lengths) for each in reasons),
+        reasons=tuple(joined(parts, lengths) for parts in reasons),
     )
 
 
@@ -72,16 +72,16 @@ def _decode_block(
         raise ProtocolViolation(f"a row has another number of fields than {len(columns)}")
     cursors, fields = starts + 2, []
     for _ in columns:
-        found, cursors = walk(octets, cursors, layout)
-        fields.append(found)
+        column_fields, cursors = walk(octets, cursors, layout)
+        fields.append(column_fields)
     if (cursors > limits).any():
         raise ProtocolViolation("a row goes on behind the start of the next")
     decoded = [_decode_fields(*pair) for pair in zip(columns, fields, strict=True)]
     return Decoded(
-        arrays=tuple(each.array for each in decoded),
-        unchanged=tuple(found.unchanged for found in fields),
+        arrays=tuple(column.array for column in decoded),
+        unchanged=tuple(column.unchanged for column in fields),
         ends=cursors,
-        reasons=tuple(each.reasons for each in decoded),
+        reasons=tuple(column.reasons for column in decoded),
     )
 
 

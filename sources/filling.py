@@ -153,7 +153,9 @@ class Filling:
 
 def told_columns(shape: Shape) -> tuple[ToldColumn, ...]:
     """The columns as the stream tells them."""
-    return tuple(ToldColumn(each.stored.name, each.type.oid, each.type.typmod) for each in shape.columns)
+    return tuple(
+        ToldColumn(column.stored.name, column.type.oid, column.type.typmod) for column in shape.columns
+    )
 
 
 def end_of_wal(connection: Connection) -> int:
@@ -167,9 +169,11 @@ def _keep(rows: Rows, mirror: Mirror, version: Version, key: list[int], prefix: 
     """Portion by portion, for who follows changes waits meanwhile."""
     numbers = [column.number for column in version.columns]
     sent = from_copy(rows, len(numbers))
-    found = tuples_at(Octets(sent.data), sent.starts, len(numbers), [numbers.index(number) for number in key])
+    tuples = tuples_at(
+        Octets(sent.data), sent.starts, len(numbers), [numbers.index(number) for number in key]
+    )
     stored = [
-        Stored(prefix + key, version.number, row) for key, row in zip(found.keys, found.rows(), strict=True)
+        Stored(prefix + key, version.number, row) for key, row in zip(tuples.keys, tuples.rows(), strict=True)
     ]
     for start in range(0, len(stored), PORTION_ROWS):
         mirror.copy(stored[start : start + PORTION_ROWS])

@@ -78,7 +78,7 @@ def join_tables(
         _begin(connection, place, waiting)
     except psycopg.errors.LockNotAvailable:
         return False
-    shapes = [shape for each in waiting if (shape := _storable_shape(connection, place, each))]
+    shapes = [shape for table in waiting if (shape := _storable_shape(connection, place, table))]
 
     with take_position(place.address, go_on, lambda process: tell(connection, place, process)) as position:
         failpoint("join position taken")
@@ -102,11 +102,11 @@ def tell_of_slot(connection: Connection, place: Place) -> None:
 
 def _waiting_tables(connection: Connection) -> list[int]:
     """Those of a coordinator that was killed while it copied are among them."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT s.relation::oid::int8 FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation "
         "WHERE s.state IN ('joining', 'copying') ORDER BY 1"
     )
-    return [row[0] for row in found]
+    return [row[0] for row in cursor]
 
 
 def _begin(connection: Connection, place: Place, relations: list[int]) -> None:

@@ -90,7 +90,7 @@ class Lookup:
     def _complete(self, messages: Messages, rows: _Rows) -> None:
         """A group of them, in their order: a key may come more than once."""
         changes = list(self._changes(messages))
-        held = self._held([each.old_key for each in changes if each.old_key and not each.old])
+        held = self._held([change.old_key for change in changes if change.old_key and not change.old])
         changed: dict[bytes, bytes | None] = {}
         for old_key, old, new_key, new, partial in changes:
             if old_key is not None:
@@ -150,8 +150,8 @@ class Lookup:
 
 def renewed(row: bytes, before: Sequence[Known], now: Sequence[Known]) -> bytes:
     """A row that has older columns with those of now: what it is too old for has the value that was added."""
-    fields = dict(zip((each.number for each in before), split(row), strict=True))
-    return joined([fields.get(each.number) or _added(each.missing) for each in now])
+    fields = dict(zip((column.number for column in before), split(row), strict=True))
+    return joined([fields.get(column.number) or _added(column.missing) for column in now])
 
 
 def _added(value: str | None) -> bytes:

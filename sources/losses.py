@@ -31,8 +31,8 @@ def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
     place.warehouse.require()
     # First what is named, then what is there: whatever is named is there before.
     named = manifest(connection)
-    found = place.warehouse.sizes()
-    gone = [batch for batch in named if found.get(batch.file) != batch.bytes]
+    sizes = place.warehouse.sizes()
+    gone = [batch for batch in named if sizes.get(batch.file) != batch.bytes]
     if not gone:
         return frozenset()
     # What was replaced meanwhile is named no more.

@@ -85,7 +85,7 @@ def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:
 
 
 def _fits(batches: Sequence[Batch]) -> bool:
-    rows, size = sum(each.rows for each in batches), sum(each.bytes for each in batches)
+    rows, size = sum(batch.rows for batch in batches), sum(batch.bytes for batch in batches)
     return rows <= MOST_ROWS and size <= MOST_BYTES
 
 
@@ -119,4 +119,4 @@ def consolidated(rows: pa.Table) -> pa.Table:
 def together(tables: Sequence[pa.Table]) -> pa.Table:
     """The rows of all; a column that cannot be NULL in one of them may be one that can in another."""
     same = alike(tables)
-    return pa.concat_tables([each.select(same[0].column_names).cast(same[0].schema) for each in same])
+    return pa.concat_tables([table.select(same[0].column_names).cast(same[0].schema) for table in same])

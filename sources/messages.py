@@ -39,8 +39,8 @@ class Messages:
 
     def letters(self) -> npt.NDArray[np.uint8]:
         """What the first row of each is: an old one (O), the key of one (K), or a new one (N)."""
-        found: npt.NDArray[np.uint8] = self.octets.read("u1", self.tuples - 1)
-        return found
+        letters: npt.NDArray[np.uint8] = self.octets.read("u1", self.tuples - 1)
+        return letters
 
 
 def messages_of(rows: Rows) -> Iterator[Messages]:
@@ -73,5 +73,5 @@ def _counting(portion: Portion, rows: Rows, lsns: Numbers) -> Messages:
 def _commit_lsns(rows: Rows, start: int, end: int) -> Numbers:
     """The position of each row's commit."""
     counts, lsns = np.array(rows.commits, np.int64).T
-    found: Numbers = lsns[np.searchsorted(counts, np.arange(start, end), side="right")]
-    return found
+    positions: Numbers = lsns[np.searchsorted(counts, np.arange(start, end), side="right")]
+    return positions

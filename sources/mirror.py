@@ -65,8 +65,8 @@ class Mirror:
         """Those of these keys that there are; of many keys a part at a time."""
         marks = ",".join("?" * len(keys))
         with _failures():
-            found = self._session.execute(f"SELECT key, version, row FROM rows WHERE key IN ({marks})", keys)
-            return [Stored(*each) for each in found]
+            cursor = self._session.execute(f"SELECT key, version, row FROM rows WHERE key IN ({marks})", keys)
+            return [Stored(*values) for values in cursor]
 
     def follow(self, changed: Mapping[bytes, bytes | None], version: int) -> None:
         """Take over changed rows by key; None is one that is gone."""

@@ -71,11 +71,13 @@ def _temporary_slot(
                 connection.consume_input()
             else:
                 waiting(connection.backend_pid)
-        made = connection.get_result()
-        assert made is not None
-        if made.status != pq.ExecStatus.TUPLES_OK:
-            raise refusal_of_slot(made)
-        _slot, lsn, snapshot, _plugin = (made.get_value(0, column) or b"" for column in range(made.nfields))
+        result = connection.get_result()
+        assert result is not None
+        if result.status != pq.ExecStatus.TUPLES_OK:
+            raise refusal_of_slot(result)
+        _slot, lsn, snapshot, _plugin = (
+            result.get_value(0, column) or b"" for column in range(result.nfields)
+        )
         yield Position(parse_lsn(lsn.decode()), snapshot.decode())
     finally:
         if connection.transaction_status == pq.TransactionStatus.ACTIVE:

@@ -85,14 +85,14 @@ def register(
 
 def _files(shape: Shape) -> str | None:
     """Where the partitions of a partitioned table lie."""
-    if [each.oid for each in shape.leaves] == [shape.relation]:
+    if [leaf.oid for leaf in shape.leaves] == [shape.relation]:
         return None
-    return json.dumps({each.oid: each.file for each in shape.leaves})
+    return json.dumps({leaf.oid: leaf.file for leaf in shape.leaves})
 
 
 def _left_out(shape: Shape) -> str | None:
     """What users are told of columns that are not captured."""
-    names = ", ".join(each.stored.name for each in shape.columns if not each.stored.kept)
+    names = ", ".join(column.stored.name for column in shape.columns if not column.stored.kept)
     return f"not captured, for values of their types cannot be stored: {names}" if names else None
 
 
@@ -106,7 +106,9 @@ def _behind(place: Place, lsn: int, batch: Batch) -> Iterator[Batch]:
 
 def _schema_version(connection: Connection, shape: Shape) -> int:
     """The number of these columns, which may be new."""
-    columns = [[each.number, each.stored.name, each.type.oid, each.type.typmod] for each in shape.columns]
+    columns = [
+        [column.number, column.stored.name, column.type.oid, column.type.typmod] for column in shape.columns
+    ]
     values = {"relation": shape.relation, "columns": json.dumps(columns)}
     row = connection.execute(_SCHEMA, values).fetchone()
     assert row is not None

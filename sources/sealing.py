@@ -122,7 +122,7 @@ class Sealer:
         try:
             for table, version in self._changes(part, leaf, oid, source, sealed):
                 sealed.gathered[oid, version].append(table)
-                size = sum(each.nbytes for each in sealed.gathered[oid, version])
+                size = sum(table.nbytes for table in sealed.gathered[oid, version])
                 if leaf == oid or size >= GATHERED_BYTES:
                     self._write(oid, version, sealed)
         except Unfollowed as error:
@@ -241,7 +241,7 @@ def arrived(changes: pa.Table) -> Arrived:
     """How many rows these changes are, and of which kinds."""
     is_update = changes.column(IS_UPDATE)
     is_delete = pc.and_not(pc.less(changes.column(WEIGHT), 0), is_update)
-    updated, deleted = (pc.sum(each, min_count=0).as_py() for each in (is_update, is_delete))
+    updated, deleted = (pc.sum(mask, min_count=0).as_py() for mask in (is_update, is_delete))
     return Arrived(changes.num_rows, updated // 2, deleted)
 
 

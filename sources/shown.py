@@ -18,10 +18,10 @@ MOST_CHARACTERS: Final = 60
 
 def shown(column: StoredColumn, values: Values, text: bool) -> str | None:
     """The one value as PostgreSQL writes it, more or less, and shortened; None where that is not known."""
-    found = _text(values) if text else _written(column, values)
-    if found is None or len(found) <= MOST_CHARACTERS:
-        return found
-    return f"{found[:MOST_CHARACTERS]}..."
+    word = _text(values) if text else _written(column, values)
+    if word is None or len(word) <= MOST_CHARACTERS:
+        return word
+    return f"{word[:MOST_CHARACTERS]}..."
 
 
 def _text(values: Values) -> str:
@@ -56,7 +56,7 @@ def _with_room(column: StoredColumn) -> StoredColumn | None:
 def _words(value: Any) -> str:
     match value:
         case {"elements": elements, "shape": shape}:
-            texts = [None if each is None else _words(each) for each in elements]
+            texts = [None if element is None else _words(element) for element in elements]
             return written_array(texts, shape, str)
         case {"value": _, "text": str(text)}:
             return text

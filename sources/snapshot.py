@@ -88,9 +88,11 @@ def pieces_of(address: str, shape: Shape) -> list[Piece]:
 
 def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
     """The rows of a batch, each inserted at the position."""
-    decoded = decode_rows(rows.data, rows.starts, [each.stored for each in shape.columns], Layout.COPY)
+    decoded = decode_rows(rows.data, rows.starts, [column.stored for column in shape.columns], Layout.COPY)
     count = len(rows.starts)
-    columns = {f"a{each.number}": array for each, array in zip(shape.columns, decoded.arrays, strict=True)}
+    columns = {
+        f"a{column.number}": array for column, array in zip(shape.columns, decoded.arrays, strict=True)
+    }
     table = pa.table(
         {
             **columns,
@@ -116,7 +118,7 @@ def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Ite
 def _query(shape: Shape, piece: Piece) -> sql.Composed:
     """By name, for a partition may number its columns in another way."""
     query = sql.SQL("SELECT {} FROM ONLY {} WHERE ctid >= {}::tid").format(
-        sql.SQL(", ").join(sql.Identifier(each.stored.name) for each in shape.columns),
+        sql.SQL(", ").join(sql.Identifier(column.stored.name) for column in shape.columns),
         sql.SQL(piece.leaf.name),
         f"({piece.first},0)",
     )

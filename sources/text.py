@@ -114,15 +114,15 @@ def _moments(texts: pa.Array, storage: Plain, read: Callable[[str], int], number
 
 
 def _booleans(texts: pa.Array) -> pa.Array:
-    found = pc.index_in(texts, pa.array(["f", "t"]))
-    if found.null_count:
+    places = pc.index_in(texts, pa.array(["f", "t"]))
+    if places.null_count:
         raise ValueError("neither true nor false")
-    return found.cast(pa.bool_())
+    return places.cast(pa.bool_())
 
 
 def _intervals(texts: pa.Array) -> pa.Array:
-    found = [asdict(read_interval(text)) for text in texts.to_pylist()]
-    return pa.array(found, INTERVAL)
+    intervals = [asdict(read_interval(text)) for text in texts.to_pylist()]
+    return pa.array(intervals, INTERVAL)
 
 
 def _lists(column: StoredColumn, bounds: Sequence[int], elements: Sequence[str | None]) -> pa.Array:

@@ -23,7 +23,7 @@ def split_lists(texts: Iterable[str]) -> tuple[list[int], list[str | None]]:
     for text in texts:
         if not LIST.fullmatch(text):
             raise ValueError("not a list")
-        elements += [_element(found) for found in re.findall(ELEMENT, text[1:-1], re.DOTALL)]
+        elements += [_element(element) for element in re.findall(ELEMENT, text[1:-1], re.DOTALL)]
         bounds.append(len(elements))
     return bounds, elements
 
@@ -36,8 +36,8 @@ def split_arrays(texts: Iterable[str]) -> tuple[list[int], list[str | None], lis
     for text in texts:
         start = text.index("{")
         lows = [int(low) for low in LOW.findall(text[:start])]
-        found, lengths = _members(text[start:])
-        elements += found
+        members, lengths = _members(text[start:])
+        elements += members
         bounds.append(len(elements))
         shapes.append([len(lengths), *lengths, *(lows or [1] * len(lengths))])
     return bounds, elements, shapes
@@ -48,11 +48,11 @@ def _members(text: str) -> tuple[list[str | None], list[int]]:
     elements: list[str | None] = []
     brackets: list[int] = []
     at = depth = 0
-    for found in MEMBER.finditer(text):
-        if found.start() != at:
+    for match in MEMBER.finditer(text):
+        if match.start() != at:
             raise ValueError("not an array")
-        at = found.end()
-        match found[0]:
+        at = match.end()
+        match match[0]:
             case "{":
                 depth += 1
                 brackets += [0] * (depth - len(brackets))

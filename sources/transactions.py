@@ -196,13 +196,13 @@ class Assembler:
     def relieve(self) -> None:
         """Keep the memory bounded."""
         collections = (self._plain, *self._streams.values())
-        if sum(each.size for each in collections) <= MEMORY_BYTES:
+        if sum(collection.size for collection in collections) <= MEMORY_BYTES:
             return
-        for each in sorted(collections, key=lambda each: each.size, reverse=True):
-            for rows in each.rows():
+        for collection in sorted(collections, key=lambda collection: collection.size, reverse=True):
+            for rows in collection.rows():
                 rows.spill(self._scratch)
-            each.size = 0
-            if sum(each.size for each in collections) <= MEMORY_BYTES // 2:
+            collection.size = 0
+            if sum(collection.size for collection in collections) <= MEMORY_BYTES // 2:
                 break
 
     def _control(self, data: bytes) -> bool:

@@ -41,10 +41,10 @@ def tuples_at(octets: Octets, starts: Positions, columns: int, key: Sequence[int
     bounds: dict[int, tuple[Positions, Positions]] = {}
     for number in range(columns):
         begin = cursors
-        found, cursors = walk(octets, cursors, Layout.PGOUTPUT)
+        column_fields, cursors = walk(octets, cursors, Layout.PGOUTPUT)
         bounds[number] = begin, cursors
-        if found.unchanged is not None:
-            partial |= found.unchanged
+        if column_fields.unchanged is not None:
+            partial |= column_fields.unchanged
     parts = [slices(octets.data, *bounds[number]) for number in key]
     keys = parts[0] if len(parts) == 1 else list(map(b"".join, zip(*parts, strict=True)))
     return Tuples(octets, starts, cursors, keys, partial)
@@ -95,9 +95,11 @@ def from_copy(rows: Rows, columns: int) -> Rows:
     cursors = rows.starts + 2
     fields, nulls = [], []
     for _ in range(columns):
-        found, after = walk(octets, cursors, Layout.COPY)
+        column_fields, after = walk(octets, cursors, Layout.COPY)
         fields.append(cursors)
-        nulls.append(np.zeros(len(cursors), np.bool_) if found.present is None else ~found.present)
+        nulls.append(
+            np.zeros(len(cursors), np.bool_) if column_fields.present is None else ~column_fields.present
+        )
         cursors = after
     positions, absent = np.array(fields).T.ravel(), np.array(nulls).T.ravel()
     letters = np.where(absent, np.uint8(ord("n")), np.uint8(ord("b")))

@@ -15,15 +15,15 @@ UNSTORABLE: Final = "unstorable"
 
 def reasons_of(rows: int, columns: Mapping[str, pa.Array | None]) -> pa.Array | None:
     """That column, made of the reasons in each column of the rows; None where there are none."""
-    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    by_row: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for name, reasons in columns.items():
         if reasons is not None:
             for row, reason in enumerate(reasons.to_pylist()):
                 if reason is not None:
-                    found[row][name] = reason
-    if not found:
+                    by_row[row][name] = reason
+    if not by_row:
         return None
-    texts = [json.dumps(found[row], sort_keys=True) if row in found else None for row in range(rows)]
+    texts = [json.dumps(by_row[row], sort_keys=True) if row in by_row else None for row in range(rows)]
     return pa.array(texts, pa.string())
 
 
@@ -34,11 +34,13 @@ def with_reasons(table: pa.Table, reasons: pa.Array | None) -> pa.Table:
 
 def alike(tables: Sequence[pa.Table]) -> list[pa.Table]:
     """Tables that all have that column, or none."""
-    if not any(UNSTORABLE in each.column_names for each in tables):
+    if not any(UNSTORABLE in table.column_names for table in tables):
         return list(tables)
     return [
-        each if UNSTORABLE in each.column_names else with_reasons(each, pa.nulls(each.num_rows, pa.string()))
-        for each in tables
+        table
+        if UNSTORABLE in table.column_names
+        else with_reasons(table, pa.nulls(table.num_rows, pa.string()))
+        for table in tables
     ]
 
 

@@ -57,22 +57,23 @@ def version_of(
     defaults: dict[int, str | None] = dict(connection.execute(_MISSING, (relation,)).fetchall())
     row = connection.execute(_LATEST, (relation,)).fetchone()
     latest, written = row or (0, [])
-    before = tuple(_parsed(*each) for each in written)
+    before = tuple(_parsed(*fields) for fields in written)
     known = before if captured else ()
     columns = follow(told, known, now, defaults, _outdated(connection, relation))
     if columns is None:
         return None
-    missing = {each.number: defaults.get(each.number) for each in columns if known} | {
-        each.number: each.missing for each in known
+    missing = {column.number: defaults.get(column.number) for column in columns if known} | {
+        column.number: column.missing for column in known
     }
     described = [
-        Known(each.number, name, missing.get(each.number)) for each, name in zip(columns, told, strict=True)
+        Known(column.number, name, missing.get(column.number))
+        for column, name in zip(columns, told, strict=True)
     ]
     if described == list(before):
         return Version(latest, columns)
     connection.execute(
         "INSERT INTO gavial.schemas (relation, version, columns) VALUES (%s::oid, %s, %s)",
-        (relation, latest + 1, json.dumps([_written(each) for each in described])),
+        (relation, latest + 1, json.dumps([_written(column) for column in described])),
     )
     return Version(latest + 1, columns)
 
@@ -83,8 +84,8 @@ def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn
     A partition has the same columns, by name, as they were called then or are now; None if it has not.
     """
     row = connection.execute(_LATEST, (relation,)).fetchone()
-    written = [_parsed(*each).told.name for each in (row[1] if row else ())]
-    now = [each.stored.name for each in read_shape(connection, relation).columns]
+    written = [_parsed(*fields).told.name for fields in (row[1] if row else ())]
+    now = [column.stored.name for column in read_shape(connection, relation).columns]
     places = {column.name: place for place, column in enumerate(told)}
     for names in (written, now):
         if places.keys() == set(names):
@@ -96,7 +97,7 @@ def written_columns(connection: Connection, relation: int, version: int) -> tupl
     """The columns of a version that was written down."""
     row = connection.execute(_WRITTEN, (relation, version)).fetchone()
     assert row is not None, "who writes rows writes down what their columns are"
-    return tuple(_parsed(*each) for each in row[0])
+    return tuple(_parsed(*fields) for fields in row[0])
 
 
 def follow(
@@ -113,18 +114,18 @@ def follow(
     (`defaults`, by number), unless its default made PostgreSQL write them anew (None). One whose older values
     are `outdated` may have another type now.
     """
-    today = {each.number: each for each in now}
-    if [each.told for each in known] == list(told):
-        kept = tuple(today[each.number] for each in known if each.number in today)
-        return kept if [_type(each) for each in kept] == [each[1:] for each in told] else None
-    if [(each.stored.name, *_type(each)) for each in now] != list(told):
+    today = {column.number: column for column in now}
+    if [column.told for column in known] == list(told):
+        kept = tuple(today[column.number] for column in known if column.number in today)
+        return kept if [_type(column) for column in kept] == [column[1:] for column in told] else None
+    if [(column.stored.name, *_type(column)) for column in now] != list(told):
         return None
-    before = {each.number: each.told[1:] for each in known}
-    for each in now:
-        if each.number in before:
-            if before[each.number] != _type(each) and each.number not in outdated:
+    before = {column.number: column.told[1:] for column in known}
+    for column in now:
+        if column.number in before:
+            if before[column.number] != _type(column) and column.number not in outdated:
                 return None
-        elif known and each.number in defaults and defaults[each.number] is None:
+        elif known and column.number in defaults and defaults[column.number] is None:
             return None
     return tuple(now)
 

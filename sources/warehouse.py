@@ -118,10 +118,10 @@ class Warehouse:
             to_offset=to_offset,
             schema_version=schema_version,
             bounds={
-                name: found
+                name: bounds
                 for name in table.column_names
                 if name not in (COMMIT_LSN, IS_UPDATE, UNSTORABLE)
-                and (found := bounds_of(table.column(name))) is not None
+                and (bounds := bounds_of(table.column(name))) is not None
             },
             unstorable=unstorable_of(table, WEIGHT),
         )
@@ -149,12 +149,12 @@ class Warehouse:
     def sizes(self) -> dict[str, int]:
         """How many bytes each file has, finished or not, by its name in the manifest."""
         selector = fs.FileSelector(self.root, recursive=True, allow_not_found=True)
-        found = {
-            each.path.removeprefix(self.root).lstrip("/"): each.size
-            for each in self._files.get_file_info(selector)
-            if each.type is fs.FileType.File
+        sizes = {
+            info.path.removeprefix(self.root).lstrip("/"): info.size
+            for info in self._files.get_file_info(selector)
+            if info.type is fs.FileType.File
         }
-        return {file: size for file, size in found.items() if _BUFFER.match(file)}
+        return {file: size for file, size in sizes.items() if _BUFFER.match(file)}
 
     def unnamed(self, named: Collection[str]) -> tuple[str, ...]:
         """The files that no manifest names: garbage, provided that nobody is sealing."""

@@ -54,17 +54,17 @@ def number_texts(numbers: pa.Array, scales: NDArray[np.int64]) -> pa.Array:
     digits = pc.ascii_lpad(pc.ascii_ltrim(written, "-"), behind + 1, "0")
     texts, places = [], []
     for scale in np.unique(scales).tolist():
-        found = np.flatnonzero(scales == scale)
-        chosen = digits.take(pa.array(found))
+        rows = np.flatnonzero(scales == scale)
+        chosen = digits.take(pa.array(rows))
         before = pc.utf8_slice_codeunits(chosen, 0, -behind) if behind else chosen
-        parts = [signs.take(pa.array(found)), before]
+        parts = [signs.take(pa.array(rows)), before]
         if scale:
             fraction = (
                 pc.utf8_slice_codeunits(chosen, -behind) if behind else pc.utf8_slice_codeunits(chosen, 0, 0)
             )
             parts.append(pc.utf8_slice_codeunits(pc.ascii_rpad(fraction, scale, "0"), 0, scale))
         texts.append(pc.binary_join_element_wise(parts[0], _joined(parts[1:]), ""))
-        places.append(found)
+        places.append(rows)
     return pa.concat_arrays(texts).take(pa.array(np.argsort(np.concatenate(places))))
 
 
@@ -95,9 +95,9 @@ def _texts_alone(values: Values, scales: NDArray[np.int64]) -> list[str]:
     """The texts of a few values, one after another."""
     signs, weights = values.read(">u2", 4).tolist(), values.read(">i2", 2).tolist()
     octets = values.gather().to_pylist()
-    found = zip(octets, signs, weights, scales.tolist(), strict=True)
+    rows = zip(octets, signs, weights, scales.tolist(), strict=True)
     return [
-        _SPECIAL.get(sign) or _text(data[HEADER:], sign, weight, scale) for data, sign, weight, scale in found
+        _SPECIAL.get(sign) or _text(data[HEADER:], sign, weight, scale) for data, sign, weight, scale in rows
     ]
 
 
