@@ -38,8 +38,8 @@ def total(weighted: Sequence[tuple[Any, int]], oid: int) -> Value:
 
 def _float_total(values: list[float], oid: int) -> float:
     """Correctly rounded, so that it is the same in every order."""
-    found = math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
-    return single(found) if oid == FLOAT4 else found
+    total = math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
+    return single(total) if oid == FLOAT4 else total
 
 
 def _present(arguments: Arguments) -> list[Any]:

@@ -16,7 +16,7 @@ def aggregate(call: AggregateCall, rows: Iterable[Columns]) -> Value:
     """The value of the call over the rows: those that its condition lets in, in its order."""
     entering = [row for row in rows if call.condition is None or holds(call.condition, row)]
     entering.sort(key=lambda row: sort_key(call.order, row))
-    arguments: list[Row] = [tuple(compute(each, row) for each in call.arguments) for row in entering]
+    arguments: list[Row] = [tuple(compute(argument, row) for argument in call.arguments) for row in entering]
     if call.distinct:
         arguments = _distinct(arguments, in_order=bool(call.order))
     if call.function == SINGLE:
@@ -30,11 +30,11 @@ def aggregate(call: AggregateCall, rows: Iterable[Columns]) -> Value:
 
 def sort_key(order: Sequence[Order], row: Columns) -> list[SortKey]:
     """What sorts rows into the order."""
-    return [SortKey(compute(each.value, row), each.descending, each.nulls_first) for each in order]
+    return [SortKey(compute(key.value, row), key.descending, key.nulls_first) for key in order]
 
 
 def _distinct(arguments: list[Row], *, in_order: bool) -> list[Row]:
-    different = list({equality_key(each): each for each in arguments}.values())
+    different = list({equality_key(argument): argument for argument in arguments}.values())
     if in_order:
         return different
     return sorted(different, key=lambda row: [SortKey(value, False, False) for value in row])

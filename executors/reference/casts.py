@@ -46,10 +46,10 @@ def _numeric_of_float(digits: int) -> Callable[[float], Decimal]:
 
 
 def _float_of_numeric(value: Decimal) -> float:
-    found = float(value)
-    if math.isinf(found):
+    number = float(value)
+    if math.isinf(number):
         raise NumericValueOutOfRange("value out of range: overflow")
-    return found
+    return number
 
 
 def microseconds(of: time) -> int:

@@ -37,13 +37,13 @@ def evaluate(query: LogicalQuery | Plan, tables: Contents, outer: Columns = _NO_
         case LogicalQuery(plan=plan, outputs=outputs):
             place = {field.column: index for index, field in enumerate(fields(plan))}
             rows = evaluate(plan, tables, outer)
-            return mapped(rows, lambda row: tuple(row[place[each.column]] for each in outputs))
+            return mapped(rows, lambda row: tuple(row[place[output.column]] for output in outputs))
         case Scan(table=table, columns=columns):
-            return mapped(tables[table], lambda row: tuple(row[each.attribute - 1] for each in columns))
+            return mapped(tables[table], lambda row: tuple(row[column.attribute - 1] for column in columns))
         case Values(rows=written):
             return Counter(computed(row, outer) for row in written)
         case Union(inputs=inputs):
-            return sum((evaluate(each, tables, outer) for each in inputs), Counter[Row]())
+            return sum((evaluate(input, tables, outer) for input in inputs), Counter[Row]())
         case Join() | DependentJoin():
             return _evaluate_join(query, tables, outer)
         case _:
@@ -56,7 +56,7 @@ def _evaluate_over_one(plan: Filter | Project | Distinct | Aggregate | Top, rows
         case Filter(condition=condition):
             return Counter({row: n for row, n in rows.items() if holds(condition, named(names, row, outer))})
         case Project(columns=columns):
-            values = [each.value for each in columns]
+            values = [column.value for column in columns]
             return mapped(rows, lambda row: computed(values, named(names, row, outer)))
         case Distinct():
             return Counter(unlike(rows))
@@ -79,8 +79,10 @@ def _evaluate_join(join: Join | DependentJoin, tables: Contents, outer: Columns)
     for row, count in evaluate(join.left, tables, outer).items():
         columns = named(left, row, outer)
         candidates = evaluate(join.right, tables, columns) if others is None else others
-        partners = [each for each in candidates if holds(join.condition, named(right, each, columns))]
-        pairs.update({row + each: count * candidates[each] for each in partners})
+        partners = [
+            candidate for candidate in candidates if holds(join.condition, named(right, candidate, columns))
+        ]
+        pairs.update({row + partner: count * candidates[partner] for partner in partners})
         (matched if partners else alone)[row] += count
         taken.update(partners)
     padded_left = mapped(alone, lambda row: row + (None,) * len(right))

@@ -62,9 +62,9 @@ def rounded(value: float) -> float:
 
 def _checked(result: float, *arguments: float, zero: bool = False) -> float:
     """The result, unless it is infinite or zero and the arguments do not say so."""
-    if math.isinf(result) and not any(math.isinf(each) for each in arguments):
+    if math.isinf(result) and not any(math.isinf(argument) for argument in arguments):
         raise NumericValueOutOfRange("value out of range: overflow")
-    if result == 0 and not zero and all(each != 0 for each in arguments):
+    if result == 0 and not zero and all(argument != 0 for argument in arguments):
         raise NumericValueOutOfRange("value out of range: underflow")
     return result
 

@@ -47,7 +47,7 @@ def _on_padded(function: Callable[..., Value]) -> Callable[[Sequence[Value], Seq
     """The first argument with its padding, as few functions see it."""
 
     def apply(values: Sequence[Value], types: Sequence[SqlType]) -> Value:
-        if any(each is None for each in values):
+        if any(value is None for value in values):
             return None
         return function(padded(str(values[0]), types[0]), *values[1:])
 
@@ -86,7 +86,7 @@ def call(function: int, name: str, arguments: Sequence[Value], types: Sequence[S
         return LENIENT[function][1](arguments, types)
     if function not in FUNCTIONS:
         raise NotDefined(f"function {name} ({function})")
-    if any(each is None for each in arguments):
+    if any(argument is None for argument in arguments):
         return None
     return settled(FUNCTIONS[function][1](*arguments))
 
@@ -99,7 +99,7 @@ def shortened(value: Value, function: int, type: SqlType) -> Value:
         raise NotDefined(f"length function {function}")
     _, shorten = LENGTHS[function]
     if isinstance(value, tuple):
-        return tuple(None if each is None else shorten(each, type.typmod) for each in value)
+        return tuple(None if element is None else shorten(element, type.typmod) for element in value)
     return shorten(value, type.typmod)
 
 

@@ -31,7 +31,9 @@ def write(value: Value, type: SqlType) -> str:
             return _interval(value)
         case tuple():
             element = SqlType(ELEMENTS[type.oid])
-            return "{" + ",".join("NULL" if each is None else write(each, element) for each in value) + "}"
+            return (
+                "{" + ",".join("NULL" if member is None else write(member, element) for member in value) + "}"
+            )
         case str():
             return padded(value, type)
         case int() | date():

@@ -21,15 +21,18 @@ class Replay:
     def __init__(self, plan: DeltaPlan, *, specialised: bool = False) -> None:
         self.plan = plan
         self.specialised = specialised
-        self.logs = {each.number: Log(each.fields) for each in plan.buffers}
-        self.read = {(each.writes, buffer): 0 for each in plan.subplans for buffer in each.reads}
+        self.logs = {buffer.number: Log(buffer.fields) for buffer in plan.buffers}
+        self.read = {(subplan.writes, buffer): 0 for subplan in plan.subplans for buffer in subplan.reads}
 
     def commit(self, changes: Mapping[TableName, Changes]) -> None:
         """What one commit does to tables; in their rows the attribute numbered n is at position n - 1."""
         for buffer in self.plan.buffers:
             if isinstance(buffer, TableBuffer):
                 rows = changes.get(buffer.table, [])
-                batch = [(tuple(row[each - 1] for each in buffer.attributes), weight) for row, weight in rows]
+                batch = [
+                    (tuple(row[attribute - 1] for attribute in buffer.attributes), weight)
+                    for row, weight in rows
+                ]
                 self.logs[buffer.number].batches.append(batch)
 
     def fire_all(self) -> None:
@@ -39,15 +42,15 @@ class Replay:
 
     def fire(self, subplan: Subplan, to: Mapping[int, int] | None = None) -> Changes:
         """One firing: the batch it writes. It reads up to these offsets, and what is not named to its end."""
-        own = self.logs[subplan.writes].batches
+        batches = self.logs[subplan.writes].batches
         ends = {buffer: len(self.logs[buffer].batches) for buffer in subplan.reads} | dict(to or {})
         ranges = {buffer: (self.read[subplan.writes, buffer], ends[buffer]) for buffer in subplan.reads}
-        firing = Firing(self.logs, ranges | {subplan.writes: (len(own), len(own))})
+        firing = Firing(self.logs, ranges | {subplan.writes: (len(batches), len(batches))})
         steps = (specialise(subplan, firing.facts) if self.specialised else subplan).steps
         for step in steps:
             firing.steps[step.number] = evaluate_weighted(step.outcome, firing)
         outcome = firing.steps[steps[-1].number]
-        own.append(outcome)
+        batches.append(outcome)
         self.read |= {(subplan.writes, buffer): ends[buffer] for buffer in subplan.reads}
         return outcome
 

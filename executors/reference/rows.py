@@ -45,7 +45,7 @@ def gathered(
     """The members whose keys are not distinct, together; without keys one group, also of no members."""
     groups: dict[Row, tuple[Row, list[Item]]] = {} if keys else {(): ((), [])}
     for member in members:
-        key = tuple(columns(member)[each.column] for each in keys)
+        key = tuple(columns(member)[field.column] for field in keys)
         groups.setdefault(equality_key(key), (key, []))[1].append(member)
     return list(groups.values())
 
@@ -53,7 +53,7 @@ def gathered(
 def grouped(members: Sequence[Columns], keys: Sequence[Field], columns: Sequence[Aggregated]) -> list[Row]:
     """A row for each group: its keys, then what is aggregated over its members."""
     groups = gathered(members, keys, lambda member: member)
-    return [(*key, *(aggregate(each.call, group) for each in columns)) for key, group in groups]
+    return [(*key, *(aggregate(column.call, group) for column in columns)) for key, group in groups]
 
 
 def first(top: Top | First, rows: Iterable[Row], names: Sequence[Field], outer: Columns) -> list[Row]:

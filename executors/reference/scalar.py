@@ -48,14 +48,14 @@ def compute(scalar: Scalar, columns: Columns) -> Value:
         case Constant(text=text, type=type):
             return None if text is None else read(text, type)
         case Call(function=function, name=name, arguments=arguments):
-            values = [compute(each, columns) for each in arguments]
-            return call(function, name, values, [each.type for each in arguments])
+            values = [compute(argument, columns) for argument in arguments]
+            return call(function, name, values, [argument.type for argument in arguments])
         case Cast():
             return _cast(scalar, compute(scalar.argument, columns))
         case And(arguments=arguments):
-            return _conjunction(compute(each, columns) for each in arguments)
+            return _conjunction(compute(argument, columns) for argument in arguments)
         case Or(arguments=arguments):
-            return _negation(_conjunction(_negation(compute(each, columns)) for each in arguments))
+            return _negation(_conjunction(_negation(compute(argument, columns)) for argument in arguments))
         case Not(argument=argument):
             return _negation(compute(argument, columns))
         case IsNull(argument=argument):
@@ -71,21 +71,21 @@ def _compute_conditional(
 ) -> Value:
     match scalar:
         case IsDistinct(equality=equality):
-            nulls = [compute(each, columns) is None for each in equality.arguments]
+            nulls = [compute(argument, columns) is None for argument in equality.arguments]
             return nulls[0] is not nulls[1] if any(nulls) else _negation(compute(equality, columns))
         case Case(branches=branches, default=default):
-            chosen = (each.result for each in branches if holds(each.condition, columns))
+            chosen = (branch.result for branch in branches if holds(branch.condition, columns))
             return compute(next(chosen, default), columns)
         case Coalesce(arguments=arguments):
-            values = (compute(each, columns) for each in arguments)
+            values = (compute(argument, columns) for argument in arguments)
             return next((value for value in values if value is not None), None)
         case NullIf(equality=equality):
             return None if holds(equality, columns) else compute(equality.arguments[0], columns)
         case Extreme(greatest=greatest, arguments=arguments):
-            present = [value for each in arguments if (value := compute(each, columns)) is not None]
+            present = [value for argument in arguments if (value := compute(argument, columns)) is not None]
             return (max if greatest else min)(present, key=order_key, default=None)
         case Array(elements=elements):
-            return tuple(compute(each, columns) for each in elements)
+            return tuple(compute(element, columns) for element in elements)
         case ArrayComparison():
             return _compare_elements(scalar, columns)
         case _:
@@ -136,7 +136,7 @@ def _cast(scalar: Cast, value: Value) -> Value:
             return shortened(value, scalar.function, scalar.type)
         case CastMethod.ELEMENTS:
             assert isinstance(value, tuple)
-            return tuple(_cast_element(scalar, each) for each in value)
+            return tuple(_cast_element(scalar, element) for element in value)
         case _:
             assert_never(scalar.method)
 

@@ -18,15 +18,15 @@ Members: TypeAlias = Sequence[tuple[Columns, int]]
 def tallied(members: Members, keys: Sequence[Field], columns: Sequence[Tallied]) -> list[Row]:
     """A row for each group: its keys, then its tallies."""
     groups = gathered(members, keys, lambda member: member[0])
-    return [(*key, *(_tally(each, group) for each in columns)) for key, group in groups]
+    return [(*key, *(_tally(column, group) for column in columns)) for key, group in groups]
 
 
 def _tally(column: Tallied, group: Members) -> Value:
     if column.value is None:
         assert column.tally is Tally.WEIGHT, "only the weights have no value"
         return sum(weight for _, weight in group)
-    found = [(compute(column.value, member), weight) for member, weight in group]
-    weights = [(value, weight) for value, weight in found if value is not None]
+    weighted = [(compute(column.value, member), weight) for member, weight in group]
+    weights = [(value, weight) for value, weight in weighted if value is not None]
     match column.tally:
         case Tally.WEIGHT:
             return sum(weight for _, weight in group)

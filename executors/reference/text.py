@@ -16,12 +16,12 @@ from executors.reference.values import Definitions
 
 def lower(text: str) -> str:
     """Each character by itself, where its lower case is one character."""
-    return "".join(each.lower() if len(each.lower()) == 1 else each for each in text)
+    return "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
 
 
 def upper(text: str) -> str:
     """Each character by itself, where its upper case is one character."""
-    return "".join(each.upper() if len(each.upper()) == 1 else each for each in text)
+    return "".join(character.upper() if len(character.upper()) == 1 else character for character in text)
 
 
 def like(text: str, pattern: str) -> bool:
@@ -38,8 +38,8 @@ def like_ignoring_case(text: str, pattern: str) -> bool:
 def _compiled(pattern: str) -> re.Pattern[str]:
     parts: list[str] = []
     characters = iter(pattern)
-    for each in characters:
-        match each:
+    for character in characters:
+        match character:
             case "%":
                 parts.append(".*")
             case "_":
@@ -50,7 +50,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
                     raise InvalidEscapeSequence("LIKE pattern must not end with escape character")
                 parts.append(re.escape(escaped))
             case _:
-                parts.append(re.escape(each))
+                parts.append(re.escape(character))
     return re.compile("".join(parts), re.DOTALL)
 
 
@@ -62,11 +62,11 @@ def with_escape(pattern: str, escape: str) -> str:
         return pattern
     parts: list[str] = []
     characters = iter(pattern)
-    for each in characters:
-        if each == escape:
+    for character in characters:
+        if character == escape:
             parts.append("\\" + next(characters, ""))
         else:
-            parts.append("\\\\" if each == "\\" else each)
+            parts.append("\\\\" if character == "\\" else character)
     return "".join(parts)
 
 
@@ -114,8 +114,8 @@ def split_part(text: str, delimiter: str, number: int) -> str:
 def translate(text: str, source: str, target: str) -> str:
     """Each character of `source` replaced by that of `target`, or left out where there is none."""
     table: dict[int, str | None] = {}
-    for index, each in enumerate(source):
-        table.setdefault(ord(each), target[index] if index < len(target) else None)
+    for index, character in enumerate(source):
+        table.setdefault(ord(character), target[index] if index < len(target) else None)
     return text.translate(table)
 
 
@@ -123,9 +123,9 @@ def capitalised(text: str) -> str:
     """The first letter of each word in upper case, the others in lower case."""
     parts: list[str] = []
     inside = False
-    for each in text:
-        parts.append(lower(each) if inside else upper(each))
-        inside = each.isalnum()
+    for character in text:
+        parts.append(lower(character) if inside else upper(character))
+        inside = character.isalnum()
     return "".join(parts)
 
 

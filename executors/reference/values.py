@@ -97,7 +97,7 @@ def order_key(value: Value) -> Any:
         case Interval(months=months, days=days, microseconds=microseconds):
             return (months * DAYS_OF_MONTH + days) * MICROSECONDS_OF_DAY + microseconds
         case tuple():
-            return tuple((1,) if each is None else (0, order_key(each)) for each in value)
+            return tuple((1,) if element is None else (0, order_key(element)) for element in value)
         case date() if not isinstance(value, datetime):
             return datetime(value.year, value.month, value.day)
         case _:

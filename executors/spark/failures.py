@@ -27,8 +27,8 @@ from catalog.storage import MAX_DIGITS
 # What `dialect/spark_rendered.py` makes Spark raise begins with the state.
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] ([0-9A-Z]{5}): ([^\n]*?)(?: SQLSTATE: P0001)?$", re.M)
 _ERRORS: Final[Mapping[str, type[Error]]] = {
-    each.sqlstate: each
-    for each in (
+    error.sqlstate: error
+    for error in (
         CardinalityViolation,
         DatetimeOverflow,
         DivisionByZero,

