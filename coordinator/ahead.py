@@ -48,7 +48,7 @@ class Ahead:
         if position == self._seen:
             return False
         paced = paced_queries(connection) if queries else frozenset()
-        able = [each for each in paced if each in queries and _is_able(queries[each], position)]
+        able = [query for query in paced if query in queries and _is_able(queries[query], position)]
         for id, period in periods(connection, able).items():
             if self._work(connection, queries[id], period, position):
                 return True
@@ -64,7 +64,7 @@ class Ahead:
         try:
             standing = self._standing(connection, query)
             paths = self._since_tried(query, standing.paced(connection))
-            tables = {each.path: each.tables for each in paths}
+            tables = {paced.path: paced.tables for paced in paths}
             rows |= {
                 path: rows_of(tables[path], period.came) for path in due(paths, period.came, period.expected)
             }
@@ -83,7 +83,7 @@ class Ahead:
 
     def _since_tried(self, query: Running, paths: Iterable[Paced]) -> tuple[Paced, ...]:
         had = self._had(query)
-        return tuple(replace(each, had=max(each.had, had.get(each.path, 0))) for each in paths)
+        return tuple(replace(paced, had=max(paced.had, had.get(paced.path, 0))) for paced in paths)
 
     def _had(self, query: Running) -> Mapping[Path, int]:
         """How many rows of this period there were when paths were tried in vain."""

@@ -24,21 +24,21 @@ _LONGEST_DAYS: Final = 366 * 8 + 2
 
 def next_time(trigger: str, last: datetime, zone: ZoneInfo) -> datetime | None:
     """When the trigger, in canonical form, fires next after `last`; None where time has no say."""
-    times = [found for part in trigger.split(" or ") if (found := _next(part, last, zone)) is not None]
+    times = [moment for part in trigger.split(" or ") if (moment := _next(part, last, zone)) is not None]
     return min(times, default=None)
 
 
 def rows_due(trigger: str) -> int | None:
     """After how many changed rows the trigger fires, if rows have a say."""
-    counts = [int(found[1]) for part in trigger.split(" or ") if (found := _ROWS.fullmatch(part))]
+    counts = [int(match[1]) for part in trigger.split(" or ") if (match := _ROWS.fullmatch(part))]
     return min(counts, default=None)
 
 
 def _next(part: str, last: datetime, zone: ZoneInfo) -> datetime | None:
     if part == _ON_DEMAND or _ROWS.fullmatch(part):
         return None
-    if found := _AT.fullmatch(part):
-        moment = time(int(found[1]), int(found[2]), int(found[3] or 0))
+    if match := _AT.fullmatch(part):
+        moment = time(int(match[1]), int(match[2]), int(match[3] or 0))
         return _first(((day, moment) for day in _days(last, zone)), last, zone)
     if part.startswith(_EVERY):
         return last + timedelta(seconds=float(part.removeprefix(_EVERY).removesuffix(" s")))

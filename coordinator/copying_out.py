@@ -15,7 +15,7 @@ from dialect.interval_text import INFINITE, NEGATIVE_INFINITE, Interval
 from dialect.moment_text import MICROSECONDS_A_DAY, write_date, write_time, write_timestamp
 from sources.arrow import is_shaped, is_written
 
-_NEAR_DAYS: Final = tuple((each - date(1970, 1, 1)).days for each in (date.min, date.max))
+_NEAR_DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 _NEAR: Final = tuple(day * MICROSECONDS_A_DAY for day in _NEAR_DAYS)
 """Between them Arrow writes what PostgreSQL reads: not years before Christ, of five digits, or infinite."""
 
@@ -71,8 +71,8 @@ def _arrays(column: pa.Array, is_time: bool) -> pa.Array:
     inner = _written(elements.flatten(), is_time).cast(pa.string())
     lists = pa.ListArray.from_arrays(elements.offsets, inner, mask=elements.is_null())
     texts = [
-        None if shape is None else written_array(each, shape, _quoted)
-        for each, shape in zip(lists.to_pylist(), shapes.to_pylist(), strict=True)
+        None if shape is None else written_array(values, shape, _quoted)
+        for values, shape in zip(lists.to_pylist(), shapes.to_pylist(), strict=True)
     ]
     return pa.array(texts, pa.string())
 
@@ -81,8 +81,8 @@ def _moments(
     column: pa.Array, number: pa.DataType, near: tuple[int, ...], write: Callable[[int], str]
 ) -> pa.Array:
     numbers = column.cast(number)
-    found = pc.min_max(numbers)
-    least, greatest = found["min"].as_py(), found["max"].as_py()
+    extremes = pc.min_max(numbers)
+    least, greatest = extremes["min"].as_py(), extremes["max"].as_py()
     if least is None or (near[0] <= least and greatest < near[1]):
         return pc.cast(column, pa.string())
     return _each(numbers, write)

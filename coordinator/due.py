@@ -62,16 +62,16 @@ def groups(queries: Sequence[Running], refreshes: Sequence[Run], situation: Situ
     Queries that one REFRESH names, and those of one owner that have the same PUBLISH_GROUP, are published
     together; of the latter all are due when one is. A first result is published by itself.
     """
-    able = {each.id: each for each in queries if _is_able(each, situation)}
+    able = {query.id: query for query in queries if _is_able(query, situation)}
     # A query in error that rests is left out of what its statement names: of several one would always rest.
-    left_out = {each.id for each in queries if each.status == "error" and each.id in situation.resting}
+    left_out = {query.id for query in queries if query.status == "error" and query.id in situation.resting}
     ready = _ready([run for run in refreshes if run.query not in left_out], able, situation)
-    due = {id: Due(each, ready.get(id, ()), _is_due_unasked(each, situation)) for id, each in able.items()}
-    owed = {id for id, each in due.items() if each.refreshes or each.unasked}
+    due = {id: Due(query, ready.get(id, ()), _is_due_unasked(query, situation)) for id, query in able.items()}
+    owed = {id for id, member in due.items() if member.refreshes or member.unasked}
     # A query in error is tried whenever something comes: that is no trigger of its group.
     calling = (due[id] for id in owed if due[id].refreshes or able[id].status != "error")
-    called = {name for each in calling if (name := _publish_group(each.query)) is not None}
-    members = [each for id, each in due.items() if id in owed or _publish_group(each.query) in called]
+    called = {name for member in calling if (name := _publish_group(member.query)) is not None}
+    members = [member for id, member in due.items() if id in owed or _publish_group(member.query) in called]
     return tuple(_together(members))
 
 
@@ -133,7 +133,7 @@ def _publish_group(query: Running) -> tuple[str, str] | None:
 
 def _together(due: Sequence[Due]) -> Iterator[Group]:
     """Queries that have a statement or a group in common, directly or by way of others."""
-    leader = {each.query.id: each.query.id for each in due}
+    leader = {member.query.id: member.query.id for member in due}
 
     def leader_of(query: UUID) -> UUID:
         while leader[query] != query:
@@ -141,12 +141,12 @@ def _together(due: Sequence[Due]) -> Iterator[Group]:
         return query
 
     first_with: dict[Hashable, UUID] = {}
-    for each in due:
-        for key in _keys(each):
-            leader[leader_of(each.query.id)] = leader_of(first_with.setdefault(key, each.query.id))
+    for member in due:
+        for key in _keys(member):
+            leader[leader_of(member.query.id)] = leader_of(first_with.setdefault(key, member.query.id))
     by_leader: dict[UUID, list[Due]] = {}
-    for each in due:
-        by_leader.setdefault(leader_of(each.query.id), []).append(each)
+    for member in due:
+        by_leader.setdefault(leader_of(member.query.id), []).append(member)
     yield from map(tuple, by_leader.values())
 
 

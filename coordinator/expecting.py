@@ -41,16 +41,16 @@ def expected_arrivals(
     connection: Connection, query: Running, tables: Sequence[Table], period: Period
 ) -> Mapping[TableName, Arrivals]:
     """From the last trigger to the next; nothing where nobody knows."""
-    oids = [each.oid for each in tables]
+    oids = [table.oid for table in tables]
     kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
     kinds |= {oid: kind_of(*counts) for oid, *counts in connection.execute(_KINDS, (oids,))}
-    said = rows_expected(query.options.get("EXPECT"), (each.name for each in tables))
+    said = rows_expected(query.options.get("EXPECT"), (table.name for table in tables))
     coming = _coming(connection, query, oids, period)
-    found = {}
-    for each in tables:
-        kind, oid = kinds[each.oid], each.oid
-        rows = said.get(each.name)
-        found[each.name] = scaled(
+    arrivals = {}
+    for table in tables:
+        kind, oid = kinds[table.oid], table.oid
+        rows = said.get(table.name)
+        arrivals[table.name] = scaled(
             kind,
             expected_rows(
                 period.came.get(oid, 0),
@@ -59,7 +59,7 @@ def expected_arrivals(
                 period.expected.get(oid, 0.0),
             ),
         )
-    return found
+    return arrivals
 
 
 def _coming(

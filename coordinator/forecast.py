@@ -52,8 +52,8 @@ def forecast(trigger: str, history: History, zone: ZoneInfo, came: int = 0) -> M
         usual = _usual_period(history.fired)
         end = None if usual is None else last + usual
     if end is not None and end > start:
-        found = {table: _rows(history, table, start, end, zone) for table in history.rows}
-        return found if left is None else _at_most(found, left)
+        expected = {table: _rows(history, table, start, end, zone) for table in history.rows}
+        return expected if left is None else _at_most(expected, left)
     return None if left is None else _in_shares(history, left)
 
 

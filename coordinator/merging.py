@@ -86,6 +86,6 @@ class Merging:
 
     def _remove(self) -> None:
         captured = self._captured()
-        for _position, files in (each for each in self._garbage if each[0] < captured):
+        for _position, files in (garbage for garbage in self._garbage if garbage[0] < captured):
             self._place.warehouse.remove(files)
-        self._garbage = [each for each in self._garbage if each[0] >= captured]
+        self._garbage = [garbage for garbage in self._garbage if garbage[0] >= captured]

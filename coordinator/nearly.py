@@ -25,19 +25,19 @@ class Unlike:
     sums: Sums
 
 
-def without_near(found: Iterable[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]:
+def without_near(unlike: Iterable[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]:
     """Those that have no partner on the other side which is nearly the same; each row is a partner once."""
     together: defaultdict[str, list[Unlike]] = defaultdict(list)
-    for each in found:
-        together[each.rest].append(each)
-    return [each for rows in together.values() for each in _unpaired(rows, tolerances)]
+    for row in unlike:
+        together[row.rest].append(row)
+    return [row for rows in together.values() for row in _unpaired(rows, tolerances)]
 
 
 def _unpaired(rows: list[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]:
     left: dict[str, list[Unlike]] = {"missing": [], "superfluous": []}
-    for each in sorted(rows, key=lambda row: tuple(map(_order, row.sums))):
-        others = left["superfluous" if each.side == "missing" else "missing"]
-        row = each
+    for unpaired in sorted(rows, key=lambda row: tuple(map(_order, row.sums))):
+        row = unpaired
+        others = left["superfluous" if row.side == "missing" else "missing"]
         for place, other in enumerate(others):
             if row.rows and _near(row.sums, other.sums, tolerances):
                 paired = min(row.rows, other.rows)
@@ -46,7 +46,7 @@ def _unpaired(rows: list[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]
         others[:] = [other for other in others if other.rows]
         if row.rows:
             left[row.side].append(row)
-    return [each for side in left.values() for each in side]
+    return [row for side in left.values() for row in side]
 
 
 def _order(value: float | None) -> tuple[int, float]:
@@ -57,11 +57,11 @@ def _order(value: float | None) -> tuple[int, float]:
 
 def _near(one: Sums, other: Sums, tolerances: tuple[float, ...]) -> bool:
     pairs = zip(one, other, tolerances, strict=True)
-    return all(_close(own, theirs, tolerance) for own, theirs, tolerance in pairs)
+    return all(_close(first, second, tolerance) for first, second, tolerance in pairs)
 
 
-def _close(own: float | None, theirs: float | None, tolerance: float) -> bool:
-    if own is None or theirs is None:
-        return own is theirs
-    both_nan = math.isnan(own) and math.isnan(theirs)
-    return both_nan or math.isclose(own, theirs, rel_tol=tolerance)
+def _close(one: float | None, other: float | None, tolerance: float) -> bool:
+    if one is None or other is None:
+        return one is other
+    both_nan = math.isnan(one) and math.isnan(other)
+    return both_nan or math.isclose(one, other, rel_tol=tolerance)

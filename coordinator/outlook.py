@@ -29,7 +29,7 @@ class Outlook:
 
     def measurements(self, fired: Fired) -> tuple[Measurement, ...]:
         """What each subplan that had something to do took."""
-        return tuple(self._measurement(each) for each in fired.shares if each.rows_in)
+        return tuple(self._measurement(share) for share in fired.shares if share.rows_in)
 
     def _measurement(self, share: Share) -> Measurement:
         features = self._features(share)
@@ -59,7 +59,7 @@ class Outlook:
         """Whether by what firings cost now, other than when paces were chosen, the goal is another matter."""
         memory = tuple(dict[Pacing, Played]() for _ in self.played.remembered)
         now = replace(self.played, weights=weights, own=own, remembered=memory)
-        paces = tuple(each.pace for each in self.schedule.paths)
+        paces = tuple(path.pace for path in self.schedule.paths)
         left, batch = now.play(paces).final, now.play((1,) * len(paces)).final
         if self.schedule.goal.seconds is not None:
             believed = self.schedule.final_work * self.played.weights.latency
@@ -74,13 +74,13 @@ class Outlook:
             for number, path in enumerate(self.played.paths)
         ]
         played = self._worked(worked.came, worked.firings)
-        found = {}
+        misjudged_rows = {}
         for place, subplan in enumerate(self.played.plan.subplans):
             rows = worked.written.get(subplan.writes, 0)
             believed = float(gross(played[place].written.changes)[-1])
-            if all(read[each] for each in self.played.below[place]) and is_misjudged(rows, believed):
-                found[subplan.writes] = rows
-        return found
+            if all(read[path] for path in self.played.below[place]) and is_misjudged(rows, believed):
+                misjudged_rows[subplan.writes] = rows
+        return misjudged_rows
 
     def corrections(
         self, came: Mapping[int, int], firings: Mapping[int, int], written: Mapping[int, int]
@@ -127,7 +127,7 @@ class Outlook:
             gone = expected.updates + expected.deletes
             return gone / changed_rows(expected) if gone else 0.0
         paces = (1,) * len(self.played.paths)
-        places = [each.writes for each in self.played.plan.subplans]
+        places = [subplan.writes for subplan in self.played.plan.subplans]
         changes = self.played.play(paces).played[places.index(buffer)].written.changes[:, -1]
         gone = float(changes[UPDATES] + changes[DELETES])
         return gone / float(changes[INSERTS] + changes[UPDATES] + gone) if gone else 0.0
@@ -136,9 +136,9 @@ class Outlook:
 def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals]) -> Statistics:
     """Of tables to which this has come since."""
     tables = dict(statistics.tables)
-    for name, each in came.items():
+    for name, arrival in came.items():
         known = statistics.of(name)
-        tables[name] = replace(known, rows=max(known.rows - each.inserts + each.deletes, 1.0))
+        tables[name] = replace(known, rows=max(known.rows - arrival.inserts + arrival.deletes, 1.0))
     return Statistics(tables)
 
 

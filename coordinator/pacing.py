@@ -28,8 +28,10 @@ def tables_below(plan: DeltaPlan, tables: Mapping[int, int]) -> Mapping[Path, fr
     """From which tables each path's rows come; `tables` by the numbers of their buffers."""
     below = {buffer: frozenset({table}) for buffer, table in tables.items()}
     for subplan in plan.subplans:
-        below[subplan.writes] = frozenset().union(*(below[each] for each in subplan.reads))
-    return {Path(each.writes, buffer): below[buffer] for each in plan.subplans for buffer in each.reads}
+        below[subplan.writes] = frozenset().union(*(below[buffer] for buffer in subplan.reads))
+    return {
+        Path(subplan.writes, buffer): below[buffer] for subplan in plan.subplans for buffer in subplan.reads
+    }
 
 
 def due(paths: Iterable[Paced], came: Mapping[int, int], expected: Mapping[int, float]) -> tuple[Path, ...]:
@@ -37,17 +39,17 @@ def due(paths: Iterable[Paced], came: Mapping[int, int], expected: Mapping[int, 
 
     Marks that were skipped are one; the last one is the trigger's. Where nothing is expected there are none.
     """
-    return tuple(each.path for each in paths if _is_due(each, came, expected))
+    return tuple(paced.path for paced in paths if _is_due(paced, came, expected))
 
 
 def rows_of(tables: Iterable[int], came: Mapping[int, int]) -> int:
     """How many rows of these tables came."""
-    return sum(came.get(each, 0) for each in tables)
+    return sum(came.get(table, 0) for table in tables)
 
 
 def _is_due(paced: Paced, came: Mapping[int, int], expected: Mapping[int, float]) -> bool:
     now = rows_of(paced.tables, came)
-    rows = outgrown(sum(expected.get(each, 0.0) for each in paced.tables), now)
+    rows = outgrown(sum(expected.get(table, 0.0) for table in paced.tables), now)
     return rows > 0 and _mark(paced.pace, now, rows) > _mark(paced.pace, paced.had, rows)
 
 

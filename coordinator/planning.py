@@ -41,10 +41,12 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
     if not _is_whole(asked):
         raise ConcurrentChange("the standing query, or a relation that it reads, was dropped")
     known = with_types(signatures, asked["types"])
-    views = {each["oid"]: view_from(each) for each in asked["views"]}
-    tables = {each.name: each for each in map(table_from, asked["tables"])}
-    own = views[asked["view"]]
-    query = bind(own.text, tables, known, own.columns, {each.name: each for each in views.values()})
+    views = {described["oid"]: view_from(described) for described in asked["views"]}
+    tables = {table.name: table for table in map(table_from, asked["tables"])}
+    bound_view = views[asked["view"]]
+    query = bind(
+        bound_view.text, tables, known, bound_view.columns, {view.name: view for view in views.values()}
+    )
     collations = C_COLLATIONS | ({DEFAULT_COLLATION} if asked["binary"] else frozenset())
     return Bound(query, tuple(tables.values()), Environment(known.types, collations))
 
@@ -55,14 +57,14 @@ def _is_whole(asked: dict[str, Any]) -> bool:
     What describes a relation is looked up later than the snapshot from which the list of relations comes.
     """
     views, tables = asked["views"] or (), asked["tables"]
-    views_are_there = all(each is not None and each["text"] is not None for each in views)
-    view_is_there = views_are_there and any(each["oid"] == asked["view"] for each in views)
-    return view_is_there and all(each is not None for each in tables)
+    views_are_there = all(view is not None and view["text"] is not None for view in views)
+    view_is_there = views_are_there and any(view["oid"] == asked["view"] for view in views)
+    return view_is_there and all(table is not None for table in tables)
 
 
 def plan_bound(bound: Bound, statistics: Statistics, methods: tuple[Method, ...]) -> Planned:
     """The plan by which it is worked; the same for the same statistics and methods."""
-    tables = {each.name: each for each in bound.tables}
+    tables = {table.name: table for table in bound.tables}
     return plan(bound.query, tables, statistics, methods=methods, environment=bound.environment)
 
 

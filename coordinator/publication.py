@@ -70,7 +70,7 @@ class Publication:
     @property
     def members(self) -> set[UUID]:
         """The queries that no other publication may have meanwhile."""
-        return {*self.left, *(each.due.query.id for each in self.computed)}
+        return {*self.left, *(result.due.query.id for result in self.computed)}
 
     def progress(self, query: Running) -> str | None:
         """What is told to those who wait for several results while one is computed."""
@@ -84,8 +84,8 @@ class Publication:
 
     def discard(self, connection: Connection | None = None) -> None:
         """It is certain not to be published."""
-        for each in self.computed:
-            each.standing.discard(each.ready, connection)
+        for result in self.computed:
+            result.standing.discard(result.ready, connection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +102,17 @@ def publish(connection: Connection, epoch: int, computed: Sequence[Computed]) ->
     failed: list[tuple[Computed, Exception | None]] = []
     with connection.transaction():
         hold_epoch(connection, epoch)
-        for each in computed:
+        for result in computed:
             try:
                 with connection.transaction():
-                    if _publish_one(connection, each):
-                        done.append(each)
+                    if _publish_one(connection, result):
+                        done.append(result)
                     else:
-                        failed.append((each, None))
+                        failed.append((result, None))
             except Exception as error:
                 if ends_all(error, connection):
                     raise
-                failed.append((each, error))
+                failed.append((result, error))
         failpoint("publish: before commit")
     failpoint("publish: committed")
     return Published(done, failed)

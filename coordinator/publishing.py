@@ -134,15 +134,16 @@ def table_name(connection: Connection, relation: int) -> Identifier:
 def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
     """What was computed, as it lies in the warehouse."""
     columns: list[Composed] = [
-        SQL("{name} {type}").format(name=Identifier(each.name), type=SQL(each.type)) for each in answer.stored
+        SQL("{name} {type}").format(name=Identifier(column.name), type=SQL(column.type))
+        for column in answer.stored
     ]
     connection.execute(
         SQL("CREATE TEMPORARY TABLE gavial_computed ({columns}) ON COMMIT DROP").format(
             columns=SQL(", ").join([*columns, SQL("weight pg_catalog.int8")])
         )
     )
-    ordered = changes.select([*(each.name for each in answer.stored), "weight"])
-    times = frozenset(each.name for each in answer.stored if each.has_times)
+    ordered = changes.select([*(column.name for column in answer.stored), "weight"])
+    times = frozenset(column.name for column in answer.stored if column.has_times)
     with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
         for start in range(0, ordered.num_rows, _SLICE_ROWS):
             copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times))
@@ -151,7 +152,7 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
 def _finished(answer: Answer, name: Identifier, anew: bool) -> Composed:
     """The answer's own rows, each once with its sum of weights; those it has count against it if `anew`."""
     present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
-    values: Sequence[Composed | SQL] = [SQL(each) for each in answer.finish]
+    values: Sequence[Composed | SQL] = [SQL(value) for value in answer.finish]
     return SQL(
         "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
         "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
@@ -177,7 +178,7 @@ def _delete(connection: Connection, name: Identifier) -> int:
     owed = int(row[0])
     if owed == 0:
         return 0
-    found = connection.execute(
+    deleted = connection.execute(
         SQL(
             "DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT place FROM ("
             "SELECT t.ctid AS place, g.weight, "
@@ -187,6 +188,6 @@ def _delete(connection: Connection, name: Identifier) -> int:
             "WHERE g.weight < 0) AS n WHERE turn <= -weight))"
         ).format(table=name, hash=SQL(_HASH).format(row=SQL("t.*::{table}").format(table=name)))
     ).rowcount
-    if found != owed:
-        raise AnswerDiffers(f"{owed - found} of {owed} rows to be deleted are not in the answer")
-    return found
+    if deleted != owed:
+        raise AnswerDiffers(f"{owed - deleted} of {owed} rows to be deleted are not in the answer")
+    return deleted

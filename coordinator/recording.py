@@ -14,34 +14,34 @@ from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 
 def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
     """The paces, with what they cost and why they are so."""
-    works = {each.writes: sum(each.firings) for each in schedule.subplans}
+    works = {subplan.writes: sum(subplan.firings) for subplan in schedule.subplans}
     return [
         PacedPath(
             number,
-            each.path.writes,
-            _what(plan, each.path.reads),
-            each.pace,
-            each.incrementability,
-            works[each.path.writes],
-            each.reason,
+            path_plan.path.writes,
+            _what(plan, path_plan.path.reads),
+            path_plan.pace,
+            path_plan.incrementability,
+            works[path_plan.path.writes],
+            path_plan.reason,
         )
-        for number, each in enumerate(schedule.paths)
+        for number, path_plan in enumerate(schedule.paths)
     ]
 
 
 def subplan_texts(plan: DeltaPlan, corrections: Corrections, own: OwnWeights) -> Sequence[SubplanText]:
     """The parts, with what is known of the estimates of their rows, and of what they cost."""
-    known = {buffer: each.inserts for buffer, each in corrections.items()}
-    costs = {buffer: json.dumps(asdict(each)) for buffer, each in own.items()}
+    known = {buffer: correction.inserts for buffer, correction in corrections.items()}
+    costs = {buffer: json.dumps(asdict(weights)) for buffer, weights in own.items()}
     return [
         SubplanText(
-            each.writes,
-            _what(plan, each.writes),
-            each.method,
-            known.get(each.writes),
-            costs.get(each.writes),
+            subplan.writes,
+            _what(plan, subplan.writes),
+            subplan.method,
+            known.get(subplan.writes),
+            costs.get(subplan.writes),
         )
-        for each in plan.subplans
+        for subplan in plan.subplans
     ]
 
 

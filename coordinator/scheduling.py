@@ -82,10 +82,12 @@ class Scheduling:
     def step(self, connection: Connection, queries: Mapping[UUID, Running]) -> bool:
         """Choose for one query that has had an answer since, or is astray; False if there is none."""
         self._made = {id: made for id, made in self._made.items() if id in queries}
-        self._beginnings = {id: each for id, each in self._beginnings.items() if id in queries}
+        self._beginnings = {id: beginning for id, beginning in self._beginnings.items() if id in queries}
         self._astray &= queries.keys()
         able = [
-            each for each in queries.values() if each.status == "active" and each.answered and each.captured
+            query
+            for query in queries.values()
+            if query.status == "active" and query.answered and query.captured
         ]
         self._look(connection, able)
         for query in able:
@@ -108,7 +110,7 @@ class Scheduling:
         return is_other and made.until < time.monotonic()
 
     def _look(self, connection: Connection, able: Sequence[Running]) -> None:
-        begun = {each.id: each for each in able if self._is_begun(each)}
+        begun = {query.id: query for query in able if self._is_begun(query)}
         for query, period in self._watching.stirred(connection, begun):
             with _told(connection, query):
                 if self._is_astray(connection, query, period):
@@ -138,8 +140,8 @@ class Scheduling:
         statistics = self._statistics(connection, query, standing, arrivals, period)
         known = self._known_weights(connection)
         corrections = _corrections(connection, query, standing, period)
-        own = _own_weights(connection, query, known)
-        played = simulated(prepared.work.plan, statistics, arrivals, known, corrections, own)
+        weights = _own_weights(connection, query, known)
+        played = simulated(prepared.work.plan, statistics, arrivals, known, corrections, weights)
         goal = goal_of(query.options)
         schedule = scheduled(played, goal, knobs_of(goal.paces, played))
         with connection.transaction():
@@ -150,7 +152,7 @@ class Scheduling:
             save_outlook(
                 connection,
                 query.id,
-                subplan_texts(prepared.work.plan, corrections, own),
+                subplan_texts(prepared.work.plan, corrections, weights),
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
@@ -177,7 +179,9 @@ class Scheduling:
         began = self._beginnings.get(query.id)
         if began is None or began.position != query.position:
             tables = standing.prepared.tables
-            came = {each.name: scaled(arrivals[each.name], period.came.get(each.oid, 0)) for each in tables}
+            came = {
+                table.name: scaled(arrivals[table.name], period.came.get(table.oid, 0)) for table in tables
+            }
             began = _Beginning(query.position, at_the_beginning(read_statistics(connection, tables), came))
             self._beginnings[query.id] = began
         return began.statistics
@@ -188,7 +192,7 @@ class Scheduling:
         if self._weights is None:
             self._weights = weights_from(weights(connection) or {})
         if now - self._fitted > _FIT_SECONDS:
-            seen = [Measured(*each) for each in measured(connection)]
+            seen = [Measured(*figures) for figures in measured(connection)]
             if seen:
                 self._fitted = now
                 self._weights = fit(seen)
@@ -212,13 +216,13 @@ def _told(connection: Connection, query: Running) -> Iterator[None]:
 def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:
     """Of the subplans that have been measured under the plan that the query has."""
     return {
-        subplan: fit([Measured(*each) for each in firings], known)
+        subplan: fit([Measured(*figures) for figures in firings], known)
         for subplan, firings in own_measured(connection, query.id).items()
     }
 
 
 def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:
-    return {each.oid: changed_rows(arrivals[each.name]) for each in standing.prepared.tables}
+    return {table.oid: changed_rows(arrivals[table.name]) for table in standing.prepared.tables}
 
 
 def _corrections(

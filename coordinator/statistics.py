@@ -69,8 +69,8 @@ def statistics_from_json(described: list[Any]) -> Statistics:
 def _table(connection: Connection, oid: int) -> TableStatistics:
     (rows,) = connection.execute(_ROWS, (oid,)).fetchone() or (0.0,)
     (of_partitions,) = connection.execute(_PARTITIONED, (oid,)).fetchone() or (0.0,)
-    found = connection.execute(_COLUMNS, (oid,))
-    return table_statistics(max(float(rows), float(of_partitions)), found)
+    cursor = connection.execute(_COLUMNS, (oid,))
+    return table_statistics(max(float(rows), float(of_partitions)), cursor)
 
 
 def table_statistics(rows: float, columns: Iterable[Sequence[Any]]) -> TableStatistics:
@@ -79,7 +79,7 @@ def table_statistics(rows: float, columns: Iterable[Sequence[Any]]) -> TableStat
     return TableStatistics(rows, _columns(rows, columns))
 
 
-def _columns(rows: float, found: Iterable[Sequence[Any]]) -> Mapping[int, ColumnStatistics]:
+def _columns(rows: float, rows_of_columns: Iterable[Sequence[Any]]) -> Mapping[int, ColumnStatistics]:
     return {
         attribute: ColumnStatistics(
             distinct=max(1.0, -distinct * rows if distinct < 0 else distinct),
@@ -87,7 +87,7 @@ def _columns(rows: float, found: Iterable[Sequence[Any]]) -> Mapping[int, Column
             least=_number(least, type_oid),
             greatest=_number(greatest, type_oid),
         )
-        for attribute, distinct, nulls, type_oid, least, greatest in found
+        for attribute, distinct, nulls, type_oid, least, greatest in rows_of_columns
     }
 
 

@@ -67,16 +67,18 @@ class Queue:
         """The same with these requests; those that are new begin to wait."""
         by_owner = _grouped(requests, lambda request: request.owner)
         statements = {
-            owner: self.statements.get(owner, Shares()).among(_grouped(theirs, lambda r: r.statement))
-            for owner, theirs in by_owner.items()
+            owner: self.statements.get(owner, Shares()).among(
+                _grouped(group, lambda request: request.statement)
+            )
+            for owner, group in by_owner.items()
         }
         return Queue(self.owners.among(by_owner), statements)
 
     def next(self, requests: Sequence[Request]) -> tuple[Request, Queue]:
         """The one of these that is computed next, and the queue after it."""
         heads = {
-            owner: self._head(owner, theirs)
-            for owner, theirs in _grouped(requests, lambda request: request.owner).items()
+            owner: self._head(owner, group)
+            for owner, group in _grouped(requests, lambda request: request.owner).items()
         }
         owner = self.owners.first({owner: head.seconds for owner, head in heads.items()})
         head = heads[owner]
@@ -85,8 +87,8 @@ class Queue:
 
     def _head(self, owner: str, requests: Sequence[Request]) -> Request:
         heads = {
-            statement: min(theirs, key=lambda request: request.seconds)
-            for statement, theirs in _grouped(requests, lambda request: request.statement).items()
+            statement: min(group, key=lambda request: request.seconds)
+            for statement, group in _grouped(requests, lambda request: request.statement).items()
         }
         first = self.statements[owner].first({key: head.seconds for key, head in heads.items()})
         return heads[first]

@@ -92,7 +92,7 @@ class Verifications:
 
     def awaited(self) -> list[int]:
         """The positions that have to be captured."""
-        return [each.position.lsn for each in self._takings.values() if each.position is not None]
+        return [taking.position.lsn for taking in self._takings.values() if taking.position is not None]
 
     def release(self) -> None:
         """None goes on."""
@@ -133,9 +133,9 @@ class Verifications:
         try:
             at = format_lsn(position.lsn)
             note_run(connection, run.id, f"comparing with PostgreSQL's own result at {at}")
-            found = differing_rows(taking, query, standing.prepared.answer, ready, position)
+            differences = differing_rows(taking, query, standing.prepared.answer, ready, position)
         finally:
             standing.discard(ready, connection)
         with connection.transaction():
-            save_differences(connection, run.id, found)
+            save_differences(connection, run.id, differences)
             finish_run(connection, run.id, position.lsn)

@@ -63,34 +63,34 @@ def differing_rows(
     taking: Taking, query: Running, answer: Answer, ready: Ready, position: Position
 ) -> list[Difference]:
     """Where the result, with what is ready published, differs from the SELECT at the position."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     with taking.session() as connection, _undone(connection):
         name = table_name(connection, answer.relation)
         apply_changes(connection, answer, ready.changes, ready.anew)
         with taking.session() as session:
             _load_expected(connection, session, query, name, position)
-        found.extend(_differences(connection, answer, name))
-    return found
+        differences.extend(_differences(connection, answer, name))
+    return differences
 
 
 def _differences(connection: Connection, answer: Answer, name: Identifier) -> Iterator[Difference]:
     """Rows count as the same that differ in the last digits of sums of floats alone."""
     columns = connection.execute(_COLUMNS, (answer.relation,)).fetchall()
     rounded = answer.rounded or (False,) * len(columns)
-    sums = [_Column(*each) for each, is_sum in zip(columns, rounded, strict=True) if is_sum]
-    others = [_Column(*each) for each, is_sum in zip(columns, rounded, strict=True) if not is_sum]
+    sums = [_Column(*column) for column, is_sum in zip(columns, rounded, strict=True) if is_sum]
+    others = [_Column(*column) for column, is_sum in zip(columns, rounded, strict=True) if not is_sum]
     question = SQL(_DIFFERENCES).format(
         answer=name,
-        columns=SQL(", ").join(_Column(*each).compared for each in columns),
-        sums=SQL(", ").join(Identifier("d", each.name) for each in sums),
-        others=SQL(", ").join(Identifier("d", each.name) for each in others),
+        columns=SQL(", ").join(_Column(*column).compared for column in columns),
+        sums=SQL(", ").join(Identifier("d", column.name) for column in sums),
+        others=SQL(", ").join(Identifier("d", column.name) for column in others),
     )
-    found = [
+    unlike = [
         Unlike(side, text, rows, rest, tuple(values))
         for side, text, rows, rest, values in connection.execute(question)
     ]
-    for each in without_near(found, tuple(TOLERANCE[column.type] for column in sums)):
-        yield each.side, each.text, each.rows
+    for row in without_near(unlike, tuple(TOLERANCE[column.type] for column in sums)):
+        yield row.side, row.text, row.rows
 
 
 def _load_expected(

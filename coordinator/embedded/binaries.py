@@ -82,9 +82,9 @@ def binaries_for(cluster: Path, major: int | None) -> Binaries:
     for candidate in search():
         if isinstance(candidate, Binaries) and candidate.major == major:
             return candidate
-    found = find_binaries().version
+    version = find_binaries().version
     raise ConfigurationError(
-        f"the cluster in {cluster} was made by PostgreSQL {major}, and this is PostgreSQL {found}",
+        f"the cluster in {cluster} was made by PostgreSQL {major}, and this is PostgreSQL {version}",
         hint=f"Set {VARIABLE} to the programs of PostgreSQL {major}, or move the cluster with pg_upgrade.",
     )
 
@@ -110,10 +110,10 @@ def examine(directory: Path, origin: str) -> Candidate:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Refused(place, f"postgres does not run: {error}")
-    found = re.search(r"\(PostgreSQL\) ((\d+)\S*)", answer.stdout)
-    if not found:
+    match = re.search(r"\(PostgreSQL\) ((\d+)\S*)", answer.stdout)
+    if not match:
         return Refused(place, f"postgres does not run: {(answer.stderr or answer.stdout).strip()}")
-    version, major = found[1], int(found[2])
+    version, major = match[1], int(match[2])
     if major < OLDEST_MAJOR:
         return Refused(place, f"PostgreSQL {version} is older than {OLDEST_MAJOR}")
     return Binaries(directory.absolute(), version, major, origin)

@@ -60,13 +60,13 @@ def end_processes(home: Home) -> None:
 
 def server_processes(directory: Path) -> list[int]:
     """The PostgreSQL processes that work in or below a directory; where /proc is missing, none are seen."""
-    found = []
+    processes = []
     for process in PROCESSES.glob("[0-9]*"):
         with suppress(OSError):
             works_here = (process / "cwd").readlink().is_relative_to(directory)
             if works_here and (process / "comm").read_text() == "postgres\n":
-                found.append(int(process.name))
-    return sorted(found)
+                processes.append(int(process.name))
+    return sorted(processes)
 
 
 def recorded_postmaster(cluster: Path) -> int | None:

@@ -18,10 +18,10 @@ def choose_port(cluster: Path) -> int:
 def last_port(cluster: Path) -> int | None:
     """The port in the command line that PostgreSQL itself writes down at each start."""
     try:
-        found = re.search(r'"port=(\d+)"', (cluster / "postmaster.opts").read_text())
+        match = re.search(r'"port=(\d+)"', (cluster / "postmaster.opts").read_text())
     except FileNotFoundError:
         return None
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None
 
 
 def is_free(port: int) -> bool:
