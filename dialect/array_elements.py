@@ -15,12 +15,12 @@ def written_elements(array: Scalar, type_: SqlType) -> tuple[Scalar, ...] | None
         case Array(elements=elements):
             return elements
         case Constant(text=str(text)):
-            return tuple(Constant(each, type_) for each in elements_of(text))
+            return tuple(Constant(word, type_) for word in elements_of(text))
         case Cast(argument=argument, method=CastMethod.RELABEL):
             return written_elements(argument, type_)
         case Cast(argument=Array(elements=elements), method=CastMethod.ELEMENTS, function=function):
             method = CastMethod.FUNCTION if function else CastMethod.RELABEL
-            return tuple(Cast(each, method, function, type_) for each in elements)
+            return tuple(Cast(element, method, function, type_) for element in elements)
     return None
 
 
@@ -46,5 +46,5 @@ def with_element(scalar: Scalar, value: Scalar) -> Scalar:
         case Cast(argument=argument):
             return replace(scalar, argument=with_element(argument, value))
         case Call(arguments=arguments):
-            return replace(scalar, arguments=tuple(with_element(each, value) for each in arguments))
+            return replace(scalar, arguments=tuple(with_element(argument, value) for argument in arguments))
     return scalar

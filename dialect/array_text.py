@@ -25,13 +25,13 @@ def elements_of(text: str) -> tuple[str | None, ...]:
     elements: list[str | None] = []
     position, last = 1, ","
     while last == ",":
-        found = _ELEMENT.match(stripped, position)
-        if not found:
+        match = _ELEMENT.match(stripped, position)
+        if not match:
             raise _unreadable(text)
-        quoted, bare, last = found.groups()
+        quoted, bare, last = match.groups()
         value = _ESCAPE.sub(r"\1", bare if quoted is None else quoted)
         elements.append(None if quoted is None and value.upper() == "NULL" else value)
-        position = found.end()
+        position = match.end()
     if position != len(stripped):
         raise _unreadable(text)
     return tuple(elements)
@@ -43,12 +43,12 @@ def written_array(elements: Sequence[str | None], shape: Sequence[int], quoted: 
         return "{}"
     dimensions = shape[0]
     lengths, bounds = shape[1 : 1 + dimensions], shape[1 + dimensions :]
-    words = ["NULL" if each is None else quoted(each) for each in elements]
+    words = ["NULL" if element is None else quoted(element) for element in elements]
     for length in reversed(lengths):
         words = [
             "{" + ",".join(words[place : place + length]) + "}" for place in range(0, len(words), length)
         ]
-    if all(each == 1 for each in bounds):
+    if all(bound == 1 for bound in bounds):
         return words[0]
     ranges = (f"[{low}:{low + length - 1}]" for low, length in zip(bounds, lengths, strict=True))
     return "".join(ranges) + "=" + words[0]

@@ -39,13 +39,13 @@ def bind(
 
 def check_columns(query: Query, view_columns: Sequence[Column]) -> None:
     """Refuse a bound query whose columns PostgreSQL has otherwise."""
-    theirs = [(each.name, each.type) for each in view_columns]
-    ours = [(each.name, each.type) for each in query.columns]
-    if theirs != ours:
-        differing = next((pair for pair in zip(theirs, ours, strict=False) if pair[0] != pair[1]), None)
+    expected = [(column.name, column.type) for column in view_columns]
+    bound = [(column.name, column.type) for column in query.columns]
+    if expected != bound:
+        differing = next((pair for pair in zip(expected, bound, strict=False) if pair[0] != pair[1]), None)
         raise FeatureNotSupported(
             "the query was not understood as PostgreSQL understands it",
-            detail=f"It would have {len(ours)} columns instead of {len(theirs)}."
+            detail=f"It would have {len(bound)} columns instead of {len(expected)}."
             if differing is None
             else f'Its column "{differing[0][0]}" would have another name, type or collation.',
             hint="Name its columns, and cast them to the types that they are to have.",

@@ -102,12 +102,12 @@ def _call(binder: Binder, node: exp.Expr) -> Expression:
     if not quoted and name in _PRECISE:
         return sql_value(binder, name, tuple(node.expressions))
     if not quoted and name in _KEYWORDS:
-        return _KEYWORDS[name](binder, tuple(binder.expression(each) for each in node.expressions))
+        return _KEYWORDS[name](binder, tuple(binder.expression(argument) for argument in node.expressions))
     return _bound(binder, _read_call(node))
 
 
 def _bound(binder: Binder, call: _Call) -> Function | Aggregate:
-    return _apply(binder, call, tuple(binder.expression(each) for each in call.arguments), _PLAIN)
+    return _apply(binder, call, tuple(binder.expression(argument) for argument in call.arguments), _PLAIN)
 
 
 def apply_function(binder: Binder, name: str, arguments: tuple[Expression, ...]) -> Expression:
@@ -118,13 +118,13 @@ def apply_function(binder: Binder, name: str, arguments: tuple[Expression, ...])
 def _apply(
     binder: Binder, call: _Call, given: tuple[Expression, ...], kinds: tuple[FunctionKind, ...]
 ) -> Function | Aggregate:
-    types = tuple(each.type.oid for each in given)
+    types = tuple(argument.type.oid for argument in given)
     meaning = find_function(binder.signatures, call.name, kinds, types, variadic=call.variadic)
     function = meaning.signature
     assert isinstance(function, FunctionSignature)
     if function.returns_set:
         raise refused(f"the set-returning function {call.name}", "Keep its rows in a table, and join that.")
-    if any(isinstance(each, Row) for each in given) and function.name != "count":
+    if any(isinstance(argument, Row) for argument in given) and function.name != "count":
         raise refused(f"a row as an argument of {call.name}", "Name its columns one by one.")
     taken = _taken(binder, meaning, given)
     type_ = computed_type(binder.signatures, meaning.result, taken)
@@ -151,10 +151,10 @@ def _collation(function: FunctionSignature, arguments: tuple[Expression, ...]) -
 
 def _taken(binder: Binder, meaning: Meaning, given: tuple[Expression, ...]) -> tuple[Expression, ...]:
     return tuple(
-        each
+        argument
         if oid not in binder.signatures.types or _pseudo(binder, oid)
-        else coerced(binder.signatures, each, oid)
-        for each, oid in zip(given, meaning.arguments, strict=True)
+        else coerced(binder.signatures, argument, oid)
+        for argument, oid in zip(given, meaning.arguments, strict=True)
     )
 
 
@@ -171,7 +171,7 @@ def _aggregate(
     type_: SqlType,
 ) -> Aggregate:
     condition = None if call.condition is None else binder.expression(call.condition)
-    order = tuple(sort_key(binder, each) for each in call.order)
+    order = tuple(sort_key(binder, key) for key in call.order)
     parts = (*arguments, *(key.expression for key in order), *(() if condition is None else (condition,)))
     return Aggregate(
         function.oid,
@@ -195,14 +195,14 @@ def _window(binder: Binder, node: exp.Expr) -> Expression:
     if isinstance(inner, exp.Filter):
         inner, condition = inner.this, inner.expression.this
     call = _read_call(inner, condition)
-    given = tuple(binder.expression(each) for each in call.arguments)
+    given = tuple(binder.expression(argument) for argument in call.arguments)
     bound = _apply(binder, call, given, _WINDOWS)
     parts = _definition(binder, node)
     order = parts.get("order")
     return Window(
         bound,
-        tuple(binder.expression(each) for each in parts.get("partition_by") or ()),
-        () if order is None else tuple(sort_key(binder, each) for each in order.expressions),
+        tuple(binder.expression(key) for key in parts.get("partition_by") or ()),
+        () if order is None else tuple(sort_key(binder, key) for key in order.expressions),
         _frame(binder, parts.get("spec")),
         bound.type,
     )
@@ -210,9 +210,9 @@ def _window(binder: Binder, node: exp.Expr) -> Expression:
 
 def _definition(binder: Binder, node: exp.Expr) -> Mapping[str, Any]:
     """The parts of a window; those that a named one has, it takes from there."""
-    own = {part: node.args[part] for part in ("partition_by", "order", "spec") if node.args.get(part)}
+    parts = {part: node.args[part] for part in ("partition_by", "order", "spec") if node.args.get(part)}
     alias = node.args.get("alias")
-    return own if alias is None else {**own, **_definition(binder, binder.windows[folded(alias)])}
+    return parts if alias is None else {**parts, **_definition(binder, binder.windows[folded(alias)])}
 
 
 def _frame(binder: Binder, spec: exp.Expr | None) -> Frame | None:
@@ -241,7 +241,7 @@ def _special(name: str, *parts: str) -> Rule:
 
     def bind(binder: Binder, node: exp.Expr) -> Expression:
         given = tuple(node.args[part] for part in parts if node.args.get(part) is not None)
-        return apply_function(binder, name, tuple(binder.expression(each) for each in given))
+        return apply_function(binder, name, tuple(binder.expression(argument) for argument in given))
 
     return bind
 

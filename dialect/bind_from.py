@@ -103,7 +103,7 @@ class FromBinder:
             condition = self._binder().expression(node.args["on"])
         elif node.args.get("using"):
             sides = (self.scope.sources[left_first:right_first], self.scope.sources[right_first:])
-            condition = self._using(join_kind, tuple(folded(each) for each in node.args["using"]), *sides)
+            condition = self._using(join_kind, tuple(folded(name) for name in node.args["using"]), *sides)
         return Join(join_kind, left, right, condition)
 
     def _using(
@@ -124,7 +124,7 @@ class FromBinder:
     def _merged(self, kind: JoinKind, one: Expression, other: Expression) -> Expression:
         """What an unqualified USING column means: of the two's common type, and never NULL without need."""
         values, type_ = as_common_type(self.signatures, (one, other), "JOIN USING")
-        left, right = (cast(self.signatures, each, type_) for each in values)
+        left, right = (cast(self.signatures, value, type_) for value in values)
         match kind:
             case JoinKind.FULL:
                 return Coalesce((left, right), type_)
@@ -141,10 +141,10 @@ class FromBinder:
         name, schema = folded(node.this), node.args.get("db")
         alias, names = _alias(node, name)
         if schema is None:
-            found = self.scope.common_table(name)
-            if found is None:
+            named = self.scope.common_table(name)
+            if named is None:
                 raise refused(f"the system catalog {name}", "Query it when it is needed.")
-            level, common = found
+            level, common = named
             number = self._add(alias, None, columns := _renamed(common.columns, names))
             return CommonTableScan(number, level, common.number, alias, columns)
         relation = TableName(folded(schema), name)
@@ -156,7 +156,7 @@ class FromBinder:
         table = self.tables.get(relation)
         if table is None:
             raise refused(f'the relation "{relation.schema}.{name}", which is not among the tables')
-        columns = _renamed(tuple(OutputColumn(each.name, each.type) for each in table.columns), names)
+        columns = _renamed(tuple(OutputColumn(column.name, column.type) for column in table.columns), names)
         if reads_generated(table, node.root(), names):
             computed, refused_columns = with_generated(self.signatures, table, self.bind_query)
             number = self._add(alias, visible_schema, columns, refused_columns)
@@ -192,7 +192,7 @@ class FromBinder:
 def _named_places(table: Table, tree: exp.Expr) -> tuple[int, ...]:
     """Where the columns stand whose names occur in a query: it does not depend on the others."""
     if _NAMES not in tree.meta:
-        tree.meta[_NAMES] = frozenset(folded(each) for each in tree.find_all(exp.Identifier))
+        tree.meta[_NAMES] = frozenset(folded(identifier) for identifier in tree.find_all(exp.Identifier))
     return tuple(place for place, column in enumerate(table.columns) if column.name in tree.meta[_NAMES])
 
 
@@ -207,7 +207,7 @@ def _alias(node: exp.Expr, name: str) -> tuple[str, tuple[str, ...]]:
     alias = node.args.get("alias")
     if alias is None:
         return name, ()
-    return folded(alias.this), tuple(folded(each) for each in alias.args.get("columns") or ())
+    return folded(alias.this), tuple(folded(name) for name in alias.args.get("columns") or ())
 
 
 def _renamed(columns: tuple[OutputColumn, ...], names: tuple[str, ...]) -> tuple[OutputColumn, ...]:

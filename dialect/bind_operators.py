@@ -79,10 +79,11 @@ _PREFIXES: Final[Mapping[type[exp.Expr], str]] = {
 def apply_operator(binder: Binder, name: str, arguments: Iterable[Expression]) -> Operator:
     """The operator of this name on these arguments, cast to what it takes."""
     given = tuple(arguments)
-    meaning = find_operator(binder.signatures, name, tuple(each.type.oid for each in given))
+    meaning = find_operator(binder.signatures, name, tuple(operand.type.oid for operand in given))
     assert isinstance(meaning.signature, OperatorSignature)
     taken = tuple(
-        coerced(binder.signatures, each, oid) for each, oid in zip(given, meaning.arguments, strict=True)
+        coerced(binder.signatures, operand, oid)
+        for operand, oid in zip(given, meaning.arguments, strict=True)
     )
     return Operator(
         meaning.signature.oid,
@@ -166,8 +167,8 @@ def _prefix(binder: Binder, node: exp.Expr) -> Expression:
 def _logic(binder: Binder, node: exp.Expr) -> Expression:
     kind = And if isinstance(node, exp.And) else Or
     arguments: list[Expression] = []
-    for each in node.flatten():
-        argument = binder.expression(each)
+    for operand in node.flatten():
+        argument = binder.expression(operand)
         arguments.extend(argument.arguments if isinstance(argument, kind) else (argument,))
     return kind(tuple(arguments), BOOLEAN)
 
@@ -189,7 +190,7 @@ def _is(binder: Binder, node: exp.Expr) -> Expression:
 
 def _distinct(binder: Binder, node: exp.Expr) -> Expression:
     arguments = binder.expression(node.this), binder.expression(node.expression)
-    if any(isinstance(each, Row) for each in arguments):
+    if any(isinstance(argument, Row) for argument in arguments):
         raise refused("IS DISTINCT FROM between rows", "Compare the columns one by one.")
     return Distinct(apply_operator(binder, "=", arguments), isinstance(node, exp.NullSafeEQ), BOOLEAN)
 

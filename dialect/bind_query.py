@@ -82,9 +82,9 @@ class QueryBinder:
         if clause.args.get("recursive"):
             raise refused("WITH RECURSIVE", "Keep the closure in a table of its own.")
         bound: list[CommonTable] = []
-        for number, each in enumerate(clause.expressions):
-            alias = each.args["alias"]
-            query = self.query(each.this, scope)
+        for number, table in enumerate(clause.expressions):
+            alias = table.args["alias"]
+            query = self.query(table.this, scope)
             name, names = (
                 folded(alias.this),
                 tuple(folded(column) for column in alias.args.get("columns") or ()),
@@ -93,7 +93,7 @@ class QueryBinder:
             columns = tuple(
                 replace(column, name=new) for column, new in zip(query.columns, names, strict=True)
             )
-            bound.append(CommonTable(name, query, each.args.get("materialized")))
+            bound.append(CommonTable(name, query, table.args.get("materialized")))
             known = {**scope.common_tables, name: CommonName(number, columns)}
             scope = replace(scope, common_tables=known)
         return tuple(bound), scope
@@ -101,18 +101,18 @@ class QueryBinder:
     def _select(self, node: exp.Select, common_tables: tuple[CommonTable, ...], scope: Scope) -> Query:
         for part in _REFUSED_PARTS:
             if node.args.get(part):
-                found = node.args[part]
-                raise refused_node(found[0] if isinstance(found, list) else found)
+                refused_part = node.args[part]
+                raise refused_node(refused_part[0] if isinstance(refused_part, list) else refused_part)
         sources = FromBinder(self.signatures, self.tables, self.views, scope, self.query)
         items = sources.items(node)
-        windows = {folded(each.this): each for each in node.args.get("windows") or ()}
+        windows = {folded(window.this): window for window in node.args.get("windows") or ()}
         binder = ExpressionBinder(self.signatures, sources.scope, self.query, windows)
-        targets = tuple(self._target(binder, each) for each in node.expressions)
+        targets = tuple(self._target(binder, target) for target in node.expressions)
         order = self._order(binder, node, targets)
         having = _optional(binder, node.args.get("having"))
         group = self._group(binder, node, targets)
         distinct = node.args.get("distinct")
-        values = (*(each.expression for each in targets), *(key.expression for key in order))
+        values = (*(target.expression for target in targets), *(key.expression for key in order))
         body = Select(
             sources=items,
             condition=_optional(binder, node.args.get("where")),
@@ -123,7 +123,7 @@ class QueryBinder:
             distinct=distinct is not None,
             distinct_on=self._distinct_on(binder, distinct, targets),
         )
-        columns = tuple(OutputColumn(each.name, each.expression.type) for each in targets)
+        columns = tuple(OutputColumn(target.name, target.expression.type) for target in targets)
         return self._query(binder, node, common_tables, body, order, columns)
 
     def _target(self, binder: ExpressionBinder, node: exp.Expr) -> Target:
@@ -143,7 +143,7 @@ class QueryBinder:
         clause = node.args.get("order")
         if clause is None:
             return ()
-        return tuple(sort_key(binder, each, _by_output(each.this, targets)) for each in clause.expressions)
+        return tuple(sort_key(binder, key, _by_output(key.this, targets)) for key in clause.expressions)
 
     def _group(
         self, binder: ExpressionBinder, node: exp.Select, targets: tuple[Target, ...]
@@ -156,7 +156,7 @@ class QueryBinder:
                 raise refused(part.upper().replace("_", " "))
         if clause.args.get("all"):
             raise refused("GROUP BY ALL", "Name the columns.")
-        return tuple(_by_position(each, targets) or binder.expression(each) for each in clause.expressions)
+        return tuple(_by_position(item, targets) or binder.expression(item) for item in clause.expressions)
 
     def _distinct_on(
         self, binder: ExpressionBinder, clause: exp.Expr | None, targets: tuple[Target, ...]
@@ -165,7 +165,7 @@ class QueryBinder:
         if on is None:
             return ()
         nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
-        return tuple(_by_output(each, targets) or binder.expression(each) for each in nodes)
+        return tuple(_by_output(item, targets) or binder.expression(item) for item in nodes)
 
     def _query(
         self,
@@ -209,11 +209,11 @@ class QueryBinder:
     def _set_operation(
         self, node: exp.SetOperation, common_tables: tuple[CommonTable, ...], scope: Scope
     ) -> Query:
-        arms = [self.query(each, scope) for each in (node.this, node.expression)]
+        arms = [self.query(arm, scope) for arm in (node.this, node.expression)]
         types = self._arm_types(arms[0], arms[1])
         left, right = (
-            self._as_types(each, arm, types, scope)
-            for each, arm in zip((node.this, node.expression), arms, strict=True)
+            self._as_types(tree, arm, types, scope)
+            for tree, arm in zip((node.this, node.expression), arms, strict=True)
         )
         columns = tuple(
             OutputColumn(column.name, type_) for column, type_ in zip(left.columns, types, strict=True)
@@ -224,8 +224,8 @@ class QueryBinder:
         binder = ExpressionBinder(self.signatures, scope, self.query)
         clause = node.args.get("order")
         order = tuple(
-            sort_key(binder, each, _output(each.this, columns))
-            for each in (() if clause is None else clause.expressions)
+            sort_key(binder, key, _output(key.this, columns))
+            for key in (() if clause is None else clause.expressions)
         )
         return self._query(binder, node, common_tables, body, order, columns)
 
@@ -234,7 +234,7 @@ class QueryBinder:
         return tuple(
             as_common_type(
                 self.signatures,
-                tuple(Column(0, 0, number, each.name, each.type) for each in pair),
+                tuple(Column(0, 0, number, column.name, column.type) for column in pair),
                 "a set operation",
             )[1]
             for number, pair in enumerate(pairs)
@@ -255,7 +255,7 @@ class QueryBinder:
         body = Select(
             (Derived(0, inner, False, "", inner.columns),), None, False, (), None, targets, False, ()
         )
-        columns = tuple(OutputColumn(each.name, each.expression.type) for each in targets)
+        columns = tuple(OutputColumn(target.name, target.expression.type) for target in targets)
         return Query((), body, (), None, None, columns)
 
 
@@ -281,7 +281,7 @@ def _by_output(node: exp.Expr, targets: tuple[Target, ...]) -> Expression | None
         and node.args.get("table") is None
         and isinstance(node.this, exp.Identifier)
     ):
-        named = [each.expression for each in targets if each.name == folded(node.this)]
+        named = [target.expression for target in targets if target.name == folded(node.this)]
         return named[0] if named else None
     return _by_position(node, targets)
 

@@ -146,15 +146,15 @@ def _collate(binder: Binder, node: exp.Expr) -> Expression:
 def _case(binder: Binder, node: exp.Expr) -> Expression:
     operand = None if node.this is None else binder.expression(node.this)
     conditions = []
-    for each in node.args["ifs"]:
-        condition = binder.expression(each.this)
+    for branch in node.args["ifs"]:
+        condition = binder.expression(branch.this)
         conditions.append(condition if operand is None else apply_operator(binder, "=", (operand, condition)))
     default = node.args.get("default")
     results, type_ = as_common_type(
         binder.signatures,
         (
             Constant(None, SqlType(UNKNOWN)) if default is None else binder.expression(default),
-            *(binder.expression(each.args["true"]) for each in node.args["ifs"]),
+            *(binder.expression(branch.args["true"]) for branch in node.args["ifs"]),
         ),
         "CASE",
     )
@@ -192,18 +192,18 @@ def row(_: Binder, fields: tuple[Expression, ...]) -> Expression:
 
 
 def _tuple(binder: Binder, node: exp.Expr) -> Expression:
-    return row(binder, tuple(binder.expression(each) for each in node.expressions))
+    return row(binder, tuple(binder.expression(field) for field in node.expressions))
 
 
 def _array(binder: Binder, node: exp.Expr) -> Expression:
     if not node.expressions:
         raise refused("an empty array without a cast", "Write '{}'::integer[], for example.")
-    elements = tuple(binder.expression(each) for each in node.expressions)
+    elements = tuple(binder.expression(element) for element in node.expressions)
     values, type_ = as_common_type(binder.signatures, elements, "ARRAY")
-    found = binder.signatures.types[type_.oid]
-    array = type_.oid if found.element else found.array
+    signature = binder.signatures.types[type_.oid]
+    array = type_.oid if signature.element else signature.array
     if not array:
-        raise refused(f"an array of {found.name}")
+        raise refused(f"an array of {signature.name}")
     return Array(values, replace(type_, oid=array))
 
 

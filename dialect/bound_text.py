@@ -108,7 +108,7 @@ class BoundText:
         how = " distinct" if select.distinct and not select.distinct_on else ""
         yield f"select{how}{' grouped' if select.grouped else ''}"
         if select.distinct_on:
-            yield f"  distinct on {', '.join(self._text(each) for each in select.distinct_on)}"
+            yield f"  distinct on {', '.join(self._text(expression) for expression in select.distinct_on)}"
         for target in select.targets:
             yield f"  {target.name} = {self._text(target.expression)}"
         for source in select.sources:
@@ -149,7 +149,7 @@ class BoundText:
         return f"{self._bare(expression)}:{self.type(expression.type)}"
 
     def _list(self, expressions: tuple[Expression, ...]) -> str:
-        return ", ".join(self._text(each) for each in expressions)
+        return ", ".join(self._text(expression) for expression in expressions)
 
     def _nested(self, query: Query) -> str:
         return "{" + "; ".join(line.strip() for line in self._query(query)) + "}"
@@ -189,9 +189,9 @@ class BoundText:
     def _truth(self, expression: And | Or | Not | NullTest | BooleanTest | Distinct | RowComparison) -> str:
         match expression:
             case And(arguments=arguments):
-                return f"({' and '.join(self._text(each) for each in arguments)})"
+                return f"({' and '.join(self._text(argument) for argument in arguments)})"
             case Or(arguments=arguments):
-                return f"({' or '.join(self._text(each) for each in arguments)})"
+                return f"({' or '.join(self._text(argument) for argument in arguments)})"
             case Not(argument=argument):
                 return f"(not {self._text(argument)})"
             case NullTest(argument=argument, negated=negated):
@@ -226,7 +226,8 @@ class BoundText:
         match expression:
             case Case(branches=branches, default=default):
                 whens = (
-                    f"when {self._text(each.condition)} then {self._text(each.result)}" for each in branches
+                    f"when {self._text(branch.condition)} then {self._text(branch.result)}"
+                    for branch in branches
                 )
                 return f"case {' '.join(whens)} else {self._text(default)} end"
             case Coalesce(arguments=arguments):

@@ -51,8 +51,8 @@ def children(node: object) -> Iterator[object]:
     """What stands directly in a node."""
     if not is_dataclass(node):
         return
-    for each in fields(node):
-        value = getattr(node, each.name)
+    for field in fields(node):
+        value = getattr(node, field.name)
         if isinstance(value, tuple):
             for item in value:
                 yield from item if isinstance(item, tuple) else (item,)

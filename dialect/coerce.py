@@ -19,7 +19,7 @@ def computed_type(
 
     A value that keeps their modifier may be one of them.
     """
-    wide = typmod != NO_TYPMOD and any(each.type.wide for each in arguments)
+    wide = typmod != NO_TYPMOD and any(argument.type.wide for argument in arguments)
     return SqlType(oid, typmod, result_collation(arguments, signatures.types[oid].collation), wide)
 
 
@@ -53,10 +53,10 @@ def as_common_type(
     signatures: Signatures, expressions: Sequence[Expression], where: str
 ) -> tuple[tuple[Expression, ...], SqlType]:
     """The expressions as one type, and that type: its modifier and collation are theirs where they agree."""
-    oid = common_type(signatures, [each.type.oid for each in expressions], where)
-    typmods = {each.type.typmod for each in expressions}
-    same = len(typmods) == 1 and all(each.type.oid == oid for each in expressions)
-    results = tuple(coerced(signatures, each, oid) for each in expressions)
+    oid = common_type(signatures, [expression.type.oid for expression in expressions], where)
+    typmods = {expression.type.typmod for expression in expressions}
+    same = len(typmods) == 1 and all(expression.type.oid == oid for expression in expressions)
+    results = tuple(coerced(signatures, expression, oid) for expression in expressions)
     return results, computed_type(signatures, oid, results, typmods.pop() if same else NO_TYPMOD)
 
 

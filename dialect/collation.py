@@ -106,7 +106,7 @@ def _through(expression: Expression) -> tuple[Expression, ...]:
 
 def _merge(agreed: Derivation, other: Derivation) -> Derivation:
     if other.strength is not agreed.strength:
-        return max(agreed, other, key=lambda each: each.strength)
+        return max(agreed, other, key=lambda derivation: derivation.strength)
     if other.collation == agreed.collation or agreed.strength is Strength.CONFLICT:
         return agreed
     if agreed.strength is Strength.EXPLICIT:

@@ -28,31 +28,31 @@ _JSON: Final = {
 def constructs(tree: Tree) -> Iterator[str]:
     """What of a query this program cannot read, from the outside in."""
     if isinstance(tree, list):
-        for each in tree:
-            yield from constructs(each)
+        for child in tree:
+            yield from constructs(child)
     elif isinstance(tree, dict):
         for kind, node in tree.items():
             name = _UNREAD.get(kind)
-            if name is not None and (found := name(node)) is not None:
-                yield found
+            if name is not None and (construct := name(node)) is not None:
+                yield construct
             yield from constructs(node)
 
 
-def where_they_part(theirs: Tree, ours: Tree, around: str | None = None) -> str | None:
+def where_they_part(original: Tree, reread: Tree, around: str | None = None) -> str | None:
     """The innermost thing with a name that two trees differ in."""
-    match theirs, ours:
+    match original, reread:
         case dict(), dict():
-            for kind in theirs:
-                if theirs[kind] != ours.get(kind):
+            for kind in original:
+                if original[kind] != reread.get(kind):
                     name = _NAMED.get(kind)
-                    around = (name(theirs[kind]) if name is not None else None) or around
-                    return where_they_part(theirs[kind], ours.get(kind), around)
-        case list(), list() if len(theirs) == len(ours):
-            for one, other in zip(theirs, ours, strict=True):
+                    around = (name(original[kind]) if name is not None else None) or around
+                    return where_they_part(original[kind], reread.get(kind), around)
+        case list(), list() if len(original) == len(reread):
+            for one, other in zip(original, reread, strict=True):
                 if one != other:
                     return where_they_part(one, other, around)
-    if isinstance(theirs, dict):
-        for kind, node in theirs.items():
+    if isinstance(original, dict):
+        for kind, node in original.items():
             name = _NAMED.get(kind)
             if name is not None:
                 return name(node) or around

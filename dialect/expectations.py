@@ -46,14 +46,19 @@ def parse_expectations(text: str) -> tuple[Expectation, ...]:
 def rows_expected(text: str | None, tables: Iterable[TableName]) -> dict[TableName, int]:
     """Of these tables the rows that a text states, if there is one; what it says last counts."""
     expectations = parse_expectations(text) if text is not None else ()
-    return {table: each.rows for table in tables for each in expectations if each.is_about(table)}
+    return {
+        table: expectation.rows
+        for table in tables
+        for expectation in expectations
+        if expectation.is_about(table)
+    }
 
 
 def check_expectations(text: str, tables: Collection[TableName], position: int | None) -> None:
     """Refuse what is expected of a table that a query does not read."""
-    read = sorted(f"{each.schema}.{each.name}" for each in tables)
+    read = sorted(f"{table.schema}.{table.name}" for table in tables)
     for expected in parse_expectations(text):
-        if not any(expected.is_about(each) for each in tables):
+        if not any(expected.is_about(table) for table in tables):
             raise InvalidParameterValue(
                 f'EXPECT names "{expected.name}", which the query does not read',
                 hint="It reads " + (", ".join(read) or "no table") + ".",
@@ -63,10 +68,10 @@ def check_expectations(text: str, tables: Collection[TableName], position: int |
 
 def _parts(text: str) -> Iterator[re.Match[str]]:
     for part in _SEPARATOR.split(text):
-        found = _PART.fullmatch(part)
-        if found is None or int(found[3]) > _MOST_ROWS:
+        match = _PART.fullmatch(part)
+        if match is None or int(match[3]) > _MOST_ROWS:
             raise ValueError(part)
-        yield found
+        yield match
 
 
 def _folded(name: str) -> str:

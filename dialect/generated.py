@@ -29,8 +29,10 @@ def reads_generated(table: Table, tree: exp.Expr, renamed: Sequence[str]) -> boo
     names = {name for name, _expression in table.generated}
     if not names:
         return False
-    columns = {each.name for each in table.columns[: len(renamed)]}
-    return bool(names & columns) or any(each.name in names for each in tree.find_all(exp.Identifier))
+    columns = {column.name for column in table.columns[: len(renamed)]}
+    return bool(names & columns) or any(
+        identifier.name in names for identifier in tree.find_all(exp.Identifier)
+    )
 
 
 def with_generated(
@@ -40,7 +42,7 @@ def with_generated(
 
     Those are NULL in the query; nobody may name them.
     """
-    columns = tuple(OutputColumn(each.name, each.type) for each in table.columns)
+    columns = tuple(OutputColumn(column.name, column.type) for column in table.columns)
     binder = ExpressionBinder(signatures, Scope((Source(0, table.name.name, None, columns),)), bind_query)
     expressions = dict(table.generated)
     values: list[Expression] = []
@@ -54,7 +56,7 @@ def with_generated(
         except Error as error:
             values.append(Constant(None, column.type))
             refused[number] = _refusal(table, column.name, expressions[column.name], error)
-    targets = tuple(Target(each.name, value) for each, value in zip(columns, values, strict=True))
+    targets = tuple(Target(column.name, value) for column, value in zip(columns, values, strict=True))
     scan = Scan(0, table.name, table.name.name, columns, tuple(range(len(columns))))
     body = Select((scan,), None, False, (), None, targets, False, ())
     return Query((), body, (), None, None, columns), refused

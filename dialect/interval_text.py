@@ -34,29 +34,29 @@ def read_interval(text: str) -> Interval:
     if words in ("infinity", "-infinity"):
         return INFINITE if words == "infinity" else NEGATIVE_INFINITE
     while position < len(words):
-        found = _PART.match(words, position)
-        if not found:
+        match = _PART.match(words, position)
+        if not match:
             raise _unreadable(text)
-        sign = -1 if found[1] == "-" else 1
-        unit = found[7]
+        sign = -1 if match[1] == "-" else 1
+        unit = match[7]
         if unit is None:
-            microseconds += sign * _clock(found)
+            microseconds += sign * _clock(match)
         elif unit in _MONTHS:
-            months += sign * int(found[6]) * _MONTHS[unit]
+            months += sign * int(match[6]) * _MONTHS[unit]
         elif unit in _DAYS:
-            days += sign * int(found[6]) * _DAYS[unit]
+            days += sign * int(match[6]) * _DAYS[unit]
         elif unit in _MICROSECONDS:
-            microseconds += sign * int(found[6]) * _MICROSECONDS[unit]
+            microseconds += sign * int(match[6]) * _MICROSECONDS[unit]
         elif unit in ("sec", "second"):
-            microseconds += sign * int(found[6]) * 1_000_000
+            microseconds += sign * int(match[6]) * 1_000_000
         else:
             raise _unreadable(text)
-        position = found.end()
+        position = match.end()
     return Interval(months, days, microseconds)
 
 
-def _clock(found: re.Match[str]) -> int:
-    hours, minutes, seconds, fraction = found[2], found[3], found[4] or "0", found[5] or ""
+def _clock(match: re.Match[str]) -> int:
+    hours, minutes, seconds, fraction = match[2], match[3], match[4] or "0", match[5] or ""
     whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
     return whole * 1_000_000 + int(fraction.ljust(6, "0"))
 

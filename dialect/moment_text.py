@@ -36,10 +36,10 @@ def read_date(text: str) -> int:
     if words.lower() in _INFINITE:
         return INFINITE_DAYS[_INFINITE[words.lower()]]
     written = words.removesuffix(" BC")
-    found = _DATE.fullmatch(written)
-    if not found:
+    match = _DATE.fullmatch(written)
+    if not match:
         raise ValueError(text)
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, match.groups())
     days = _days_of(1 - year if words != written else year, month, day)
     if not FIRST_DAY <= days <= LAST_DAY or _date_of(days)[1:] != (month, day):
         raise ValueError(text)
@@ -65,16 +65,16 @@ def read_timestamp(text: str) -> int:
 
 def has_zone(text: str) -> bool:
     """Whether the text of a timestamp says which zone it is of."""
-    found = _CLOCK.search(text)
-    return found is None or bool(_ZONE.match(text[found.end() :]))
+    match = _CLOCK.search(text)
+    return match is None or bool(_ZONE.match(text[match.end() :]))
 
 
 def read_time(text: str) -> int:
     """Microseconds of the day, 24:00:00 among them."""
-    found = _CLOCK.fullmatch(text.strip())
-    if not found:
+    match = _CLOCK.fullmatch(text.strip())
+    if not match:
         raise ValueError(text)
-    return _time_of(found)
+    return _time_of(match)
 
 
 def write_date(days: int) -> str:
@@ -102,14 +102,14 @@ def write_time(microseconds: int) -> str:
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{digits}"
 
 
-def _time_of(found: re.Match[str]) -> int:
-    hours, minutes, seconds, fraction = found.groups()
+def _time_of(match: re.Match[str]) -> int:
+    hours, minutes, seconds, fraction = match.groups()
     whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
     return whole * MICROSECONDS_A_SECOND + int((fraction or "").ljust(6, "0"))
 
 
-def _offset(found: re.Match[str]) -> int:
-    sign, hours, minutes, seconds = found.groups()
+def _offset(match: re.Match[str]) -> int:
+    sign, hours, minutes, seconds = match.groups()
     east = (int(hours) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
     return (east if sign == "+" else -east) * MICROSECONDS_A_SECOND
 

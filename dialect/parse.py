@@ -50,7 +50,7 @@ class Found:
 
 def find_ours(text: str) -> tuple[Found, ...]:
     """Every statement of ours, in order; one error for a text that cannot be read from within one of them."""
-    found = []
+    gavial_statements = []
     all_statements = tuple(statements(text))
     if not all_statements and (error := unreadable_in_ours(text)) is not None:
         return (Found(error, 0, len(text)),)
@@ -64,8 +64,8 @@ def find_ours(text: str) -> tuple[Found, ...]:
                 raise InTransactionBlock("VERIFY STANDING QUERY")
         except Error as error:
             statement = error
-        found.append(Found(statement, tokens[0].start, tokens[-1].end))
-    return tuple(found)
+        gavial_statements.append(Found(statement, tokens[0].start, tokens[-1].end))
+    return tuple(gavial_statements)
 
 
 def unreadable_in_ours(text: str) -> MalformedStatement | None:

@@ -176,8 +176,8 @@ class _Finder(Visitor):
 
     def _keyword(self, *kinds: str) -> int | None:
         """The first of these keywords: the parser keeps no place for the clauses they begin."""
-        found = (token.start for token in scan(self._query) if token.name in kinds)
-        return next(found, None)
+        places = (token.start for token in scan(self._query) if token.name in kinds)
+        return next(places, None)
 
 
 def _start(node: object) -> int | None:

@@ -146,7 +146,7 @@ class _Writer:
                 assert_never(scalar)
 
     def _call(self, call: Call) -> str:
-        arguments = [self.write(each) for each in call.arguments]
+        arguments = [self.write(argument) for argument in call.arguments]
         if call.notation is Notation.FUNCTION:
             return f'pg_catalog."{call.name}"({", ".join(arguments)})'
         *left, right = arguments
@@ -190,14 +190,15 @@ class _Writer:
         elements = None if element is None else written_elements(array, element.type)
         if elements is None:
             raise refused("a comparison with a computed array", _BY_VALUE)
-        each = [with_element(comparison, value) for value in elements]
-        return self._joined(" OR " if some else " AND ", each, "false" if some else "true")
+        comparisons = [with_element(comparison, value) for value in elements]
+        return self._joined(" OR " if some else " AND ", comparisons, "false" if some else "true")
 
     def _chosen(self, scalar: Case | Coalesce | NullIf | Extreme | Array) -> str:
         match scalar:
             case Case(branches=branches, default=default):
                 whens = (
-                    f"WHEN {self.write(each.condition)} THEN {self.write(each.result)}" for each in branches
+                    f"WHEN {self.write(branch.condition)} THEN {self.write(branch.result)}"
+                    for branch in branches
                 )
                 return f"(CASE {' '.join(whens)} ELSE {self.write(default)} END)"
             case Coalesce(arguments=arguments):

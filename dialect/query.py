@@ -32,26 +32,26 @@ _SPELLINGS: Final = frozenset(("funcformat", "row_format"))
 
 def read_query(text: str) -> exp.Expr:
     """The tree of a canonical text; refused where sqlglot reads another query than PostgreSQL does."""
-    theirs = _postgres_tree(text)
-    unread = next(constructs(theirs), None)
+    original = _postgres_tree(text)
+    unread = next(constructs(original), None)
     if unread is not None:
         raise refused(unread)
     try:
         tree = sqlglot.parse_one(text, read=Canonical)
         written = bracketed(tree).sql(dialect=Canonical, normalize_functions=False, identify=True)
-        ours = _postgres_tree(written)
+        reread = _postgres_tree(written)
     except ParseError as error:
-        [found, *_] = error.errors
-        before, after = (str(found[part]) for part in ("start_context", "end_context"))
-        piece = before[-_CONTEXT:] + str(found["highlight"]) + after[:_CONTEXT]
+        [mistake, *_] = error.errors
+        before, after = (str(mistake[part]) for part in ("start_context", "end_context"))
+        piece = before[-_CONTEXT:] + str(mistake["highlight"]) + after[:_CONTEXT]
         raise FeatureNotSupported(_UNREADABLE, detail=f"It stands at: … {piece} …", hint=_HINT) from error
     except (TokenError, FeatureNotSupported) as error:
         raise FeatureNotSupported(_UNREADABLE, hint=_HINT) from error
     if not isinstance(tree, exp.Query | exp.Values):
         raise FeatureNotSupported("only a SELECT can be maintained")
-    if theirs != ours:
-        log.info("a query is read otherwise: %s", first_difference(theirs, ours))
-        differing = where_they_part(theirs, ours)
+    if original != reread:
+        log.info("a query is read otherwise: %s", first_difference(original, reread))
+        differing = where_they_part(original, reread)
         raise FeatureNotSupported(_UNREADABLE, hint=_HINT) if differing is None else refused(differing)
     return tree
 
@@ -105,18 +105,18 @@ def plain(tree: Tree) -> Tree:
     return items
 
 
-def first_difference(theirs: Tree, ours: Tree, path: str = "query") -> str:
+def first_difference(original: Tree, reread: Tree, path: str = "query") -> str:
     """Where two trees part, and what stands there."""
-    match theirs, ours:
+    match original, reread:
         case dict(), dict():
-            for key in sorted(theirs.keys() | ours.keys()):
-                if theirs.get(key) != ours.get(key):
-                    return first_difference(theirs.get(key), ours.get(key), f"{path}.{key}")
-        case list(), list() if len(theirs) == len(ours):
-            for one, other in zip(theirs, ours, strict=True):
+            for key in sorted(original.keys() | reread.keys()):
+                if original.get(key) != reread.get(key):
+                    return first_difference(original.get(key), reread.get(key), f"{path}.{key}")
+        case list(), list() if len(original) == len(reread):
+            for one, other in zip(original, reread, strict=True):
                 if one != other:
                     return first_difference(one, other, path)
-    return f"{path}: PostgreSQL reads {_short(theirs)}, sqlglot {_short(ours)}"
+    return f"{path}: PostgreSQL reads {_short(original)}, sqlglot {_short(reread)}"
 
 
 def _short(tree: Tree) -> str:

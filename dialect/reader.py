@@ -132,8 +132,8 @@ def string_value(text: str) -> str:
     return text[text.index("'") + 1 : -1].replace("''", "'")
 
 
-def _unescape(found: re.Match[str]) -> str:
-    body = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    body = match[1]
     match body[0]:
         case "u" | "U" | "x" if len(body) > 1:
             return chr(int(body[1:], 16))

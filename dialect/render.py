@@ -103,7 +103,7 @@ def render_explain(explain: ExplainStandingQuery) -> str:
 
 def options(settings: tuple[Setting, ...]) -> str:
     """`(NAME = 'value', …)`."""
-    return "(" + ", ".join(f"{each.name} = {literal(value_text(each))}" for each in settings) + ")"
+    return "(" + ", ".join(f"{setting.name} = {literal(value_text(setting))}" for setting in settings) + ")"
 
 
 def value_text(setting: Setting) -> str:

@@ -62,9 +62,10 @@ def find_operator(signatures: Signatures, name: str, given: Oids) -> Meaning:
     """The operator of this name for these arguments (one: prefix)."""
     candidates = [
         meaning
-        for each in signatures.operators.get(name, ())
-        if (each.left != 0) == (len(given) == 2)
-        and (meaning := _settled(signatures, each, (each.left, each.right)[-len(given) :], given)) is not None
+        for operator in signatures.operators.get(name, ())
+        if (operator.left != 0) == (len(given) == 2)
+        and (meaning := _settled(signatures, operator, (operator.left, operator.right)[-len(given) :], given))
+        is not None
     ]
     return _chosen(signatures, candidates, given, f"operator {name}")
 
@@ -74,9 +75,9 @@ def find_function(
 ) -> Meaning:
     """The function of this name and one of these kinds for these arguments; a variadic one comes second."""
     candidates: dict[Oids, Meaning] = {}
-    for each in sorted(signatures.functions.get(name, ()), key=lambda each: each.variadic != 0):
-        declared = _declared(signatures, each, len(given), variadic) if each.kind in kinds else None
-        meaning = None if declared is None else _settled(signatures, each, declared, given)
+    for function in sorted(signatures.functions.get(name, ()), key=lambda function: function.variadic != 0):
+        declared = _declared(signatures, function, len(given), variadic) if function.kind in kinds else None
+        meaning = None if declared is None else _settled(signatures, function, declared, given)
         if meaning is not None:
             candidates.setdefault(meaning.declared, meaning)
     return _chosen(signatures, list(candidates.values()), given, f"function {name}")
@@ -138,12 +139,14 @@ def implicitly(signatures: Signatures, source: int, target: int) -> bool:
 
 def type_name(signatures: Signatures, oid: int) -> str:
     """How a type is called in messages."""
-    found = signatures.types.get(oid)
-    if found is None:
+    signature = signatures.types.get(oid)
+    if signature is None:
         return "unknown" if oid == UNKNOWN else "another type"
-    if found.element and found.name.startswith("_"):
-        return f"{type_name(signatures, found.element)}[]"
-    return _SQL_NAMES.get(found.name, found.name) if found.schema == "pg_catalog" else found.name
+    if signature.element and signature.name.startswith("_"):
+        return f"{type_name(signatures, signature.element)}[]"
+    return (
+        _SQL_NAMES.get(signature.name, signature.name) if signature.schema == "pg_catalog" else signature.name
+    )
 
 
 def _declared(signatures: Signatures, function: FunctionSignature, count: int, variadic: bool) -> Oids | None:
@@ -186,8 +189,8 @@ def _settled(
 
 
 def _accepts(signatures: Signatures, declared: int, given: int) -> bool:
-    found = signatures.types.get(declared)
-    if found is None or (found.kind == "p" and declared not in (ANY, given)):
+    signature = signatures.types.get(declared)
+    if signature is None or (signature.kind == "p" and declared not in (ANY, given)):
         return False
     return implicitly(signatures, given, declared)
 
@@ -210,7 +213,7 @@ def _unified(
         elements.append(element if type_ in _ARRAYS else oid)
     if not elements or (family is _SAME and len(set(elements)) > 1):
         return None
-    if len({signatures.types[each].category for each in elements}) > 1:
+    if len({signatures.types[element].category for element in elements}) > 1:
         return None
     element = common_type(signatures, elements, "polymorphic arguments")
     array = signatures.types[element].array
@@ -224,9 +227,9 @@ def _chosen(signatures: Signatures, candidates: list[Meaning], given: Oids, what
     """The one with most arguments of its very types, then with most of preferred ones, as PostgreSQL does."""
     for exactness in (_exact, _exact_or_preferred):
         if len(candidates) > 1:
-            scores = [exactness(signatures, each, given) for each in candidates]
+            scores = [exactness(signatures, candidate, given) for candidate in candidates]
             candidates = [
-                each for each, score in zip(candidates, scores, strict=True) if score == max(scores)
+                candidate for candidate, score in zip(candidates, scores, strict=True) if score == max(scores)
             ]
     if len(candidates) == 1:
         return candidates[0]
@@ -255,8 +258,8 @@ def _preferred_for(signatures: Signatures, declared: int, given: int) -> bool:
 
 def _base(signatures: Signatures, oid: int) -> int:
     """What a domain is over, or the type itself."""
-    while (found := signatures.types.get(oid)) is not None and found.base:
-        oid = found.base
+    while (signature := signatures.types.get(oid)) is not None and signature.base:
+        oid = signature.base
     return oid
 
 

@@ -91,10 +91,10 @@ def rewrite(
         return None
     try:
         text = query.decode(codec)
-        found = find_ours(text)
-        if not found or text.encode(codec) != query:
+        statements = find_ours(text)
+        if not statements or text.encode(codec) != query:
             return None
-        return _replace(text, found, codec, refused, alone=alone)
+        return _replace(text, statements, codec, refused, alone=alone)
     except UnicodeError:
         return None
 
@@ -105,20 +105,20 @@ def original_place(place: int, edits: tuple[Edit, ...]) -> int:
 
 
 def _replace(
-    text: str, found: tuple[Found, ...], codec: str, refused: Error | None, *, alone: bool
+    text: str, statements: tuple[Found, ...], codec: str, refused: Error | None, *, alone: bool
 ) -> Rewritten:
     parts = []
     edits = []
     done = 0
     length = 0
-    for each in found:
-        substitute = _substitute(refused or each.statement, alone=alone)
-        size = each.end - each.start
-        parts += [text[done : each.start], substitute.ljust(size)]
-        length += each.start - done + max(size, len(substitute))
+    for statement in statements:
+        substitute = _substitute(refused or statement.statement, alone=alone)
+        size = statement.end - statement.start
+        parts += [text[done : statement.start], substitute.ljust(size)]
+        length += statement.start - done + max(size, len(substitute))
         if len(substitute) > size:
             edits.append(Edit(length, len(substitute) - size))
-        done = each.end
+        done = statement.end
     parts.append(text[done:])
     return Rewritten("".join(parts).encode(codec), tuple(edits))
 

@@ -63,7 +63,7 @@ def unreadable(text: str) -> tuple[str, int] | None:
 def tokens(text: str) -> tuple[Token, ...]:
     """All tokens but comments; empty where PostgreSQL would report a scanner's error."""
     try:
-        found = scan(text)
+        scanned = scan(text)
     except ParseError:
         return ()
     return tuple(
@@ -74,7 +74,7 @@ def tokens(text: str) -> tuple[Token, ...]:
             token.end + 1,
             token.kind in _NOT_NAMES,
         )
-        for token in found
+        for token in scanned
         if token.name not in _COMMENTS
     )
 

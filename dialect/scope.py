@@ -64,14 +64,14 @@ class Scope:
                         hint="Join with ON instead of USING, and name the column of one of the tables.",
                     )
                 return scope.merged[name]
-            found = scope._columns(level, name, table, schema)
-            if len(found) > 1:
+            columns = scope._columns(level, name, table, schema)
+            if len(columns) > 1:
                 raise FeatureNotSupported(f'column reference "{name}" is ambiguous', hint=_OTHER_NAMES)
-            if found:
+            if columns:
                 for source in scope.sources:
-                    if source.number == found[0].source and found[0].column in source.refused:
-                        raise source.refused[found[0].column]
-                return found[0]
+                    if source.number == columns[0].source and columns[0].column in source.refused:
+                        raise source.refused[columns[0].column]
+                return columns[0]
         raise FeatureNotSupported(
             f'column "{_dotted(schema, table, name)}" is not in any source of the query', hint=_OTHER_NAMES
         )

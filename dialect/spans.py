@@ -42,7 +42,7 @@ def _parts(text: str) -> Decimal:
 
 
 def _clock(text: str) -> Decimal:
-    found = _CLOCK.fullmatch(text)
-    if found is None:
+    match = _CLOCK.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    return Decimal(found[1]) * 3600 + Decimal(found[2]) * 60 + Decimal(found[3] or 0)
+    return Decimal(match[1]) * 3600 + Decimal(match[2]) * 60 + Decimal(match[3] or 0)

@@ -119,8 +119,8 @@ def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
         case Reference() | Constant():
             return True
     columns: dict[int, Rendered] = {}
-    for each in parts(scalar):
-        match each:
+    for part in parts(scalar):
+        match part:
             case Reference(column=column, type=type_):
                 try:
                     columns[column] = Rendered(f"c{column}", environment.storage(type_))
@@ -136,28 +136,28 @@ def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
 
 def parts(scalar: Scalar) -> Sequence[Scalar]:
     """The expression and all that is in it."""
-    found: list[Scalar] = []
+    scalars: list[Scalar] = []
     pending = [scalar]
     while pending:
-        found.append(pending.pop())
-        pending.extend(_children(found[-1]))
-    return found
+        scalars.append(pending.pop())
+        pending.extend(_children(scalars[-1]))
+    return scalars
 
 
 def _children(scalar: Scalar) -> Sequence[Scalar]:
     match scalar:
         case Reference() | Constant() | Element():
             return ()
-        case Call(arguments=these) | And(arguments=these) | Or(arguments=these):
-            return these
-        case Coalesce(arguments=these) | Extreme(arguments=these) | Array(elements=these):
-            return these
+        case Call(arguments=children) | And(arguments=children) | Or(arguments=children):
+            return children
+        case Coalesce(arguments=children) | Extreme(arguments=children) | Array(elements=children):
+            return children
         case Cast(argument=child) | Not(argument=child) | IsNull(argument=child) | IsTruth(argument=child):
             return (child,)
         case IsDistinct(equality=equality) | NullIf(equality=equality):
             return (equality,)
         case Case(branches=branches, default=default):
-            return (*(part for each in branches for part in (each.condition, each.result)), default)
+            return (*(part for branch in branches for part in (branch.condition, branch.result)), default)
         case ArrayComparison(comparison=comparison, array=array):
             return (comparison, array)
         case _:
@@ -211,12 +211,12 @@ class _Renderer:
             )
         if call.function in COLLATED:
             self.environment.check_order(call.collation, f"a comparison of text by {call.name}")
-        arguments = [self.render(each) for each in call.arguments]
+        arguments = [self.render(argument) for argument in call.arguments]
         if call.function in NUMERICS and not is_always_exact(call, arguments):
             self.inexact.append(call)
         if call.function in DATES and not has_every_result(call):
             self.inexact.append(call)
-        return builder(call, [_taken(call, each) for each in arguments])
+        return builder(call, [_taken(call, argument) for argument in arguments])
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
         match scalar:
@@ -240,12 +240,12 @@ class _Renderer:
                 assert_never(scalar)
 
     def _joined(self, word: str, scalars: Sequence[Scalar], none: str) -> str:
-        return f"({word.join(self.render(each).sql for each in scalars)})" if scalars else none
+        return f"({word.join(self.render(scalar).sql for scalar in scalars)})" if scalars else none
 
     def _compared(self, equality: Call) -> tuple[Rendered, Rendered]:
         if equality.function not in EQUALITIES:
             raise unsupported("IS DISTINCT FROM between values of this type", "Cast them to text.")
-        left, right = (self.render(each) for each in equality.arguments)
+        left, right = (self.render(argument) for argument in equality.arguments)
         return left, right
 
     def _quantified(self, scalar: ArrayComparison) -> str:
@@ -254,8 +254,8 @@ class _Renderer:
         assert stand_in is not None
         elements = written_elements(scalar.array, stand_in.type)
         if elements is not None:
-            each = [with_element(comparison, element) for element in elements]
-            return self._joined(" OR " if some else " AND ", each, "FALSE" if some else "TRUE")
+            comparisons = [with_element(comparison, element) for element in elements]
+            return self._joined(" OR " if some else " AND ", comparisons, "FALSE" if some else "TRUE")
         array = elements_of(self.render(scalar.array))
         assert isinstance(array.storage, ListOf)
         stand_in_value = Rendered(_ELEMENT, array.storage.element)
@@ -266,11 +266,13 @@ class _Renderer:
     def _chosen(self, scalar: Case | Coalesce | NullIf | Extreme | Array) -> Rendered:
         match scalar:
             case Case(branches=branches, default=default):
-                conditions = [self.render(each.condition).sql for each in branches]
-                results = [self.render(each) for each in (*(each.result for each in branches), default)]
+                conditions = [self.render(branch.condition).sql for branch in branches]
+                results = [
+                    self.render(result) for result in (*(branch.result for branch in branches), default)
+                ]
                 return chosen(conditions, results)
             case Coalesce(arguments=arguments):
-                results = [self.render(each) for each in arguments]
+                results = [self.render(argument) for argument in arguments]
                 return first_known(results)
             case NullIf(equality=equality):
                 first = self.render(equality.arguments[0])
@@ -281,24 +283,24 @@ class _Renderer:
             case Array(elements=elements, type=type_):
                 if not elements:
                     return cast("array()", self.environment.storage(type_))
-                results, storage = alike([self.render(each) for each in elements])
-                return Rendered(f"array({', '.join(each.sql for each in results)})", ListOf(storage))
+                results, storage = alike([self.render(element) for element in elements])
+                return Rendered(f"array({', '.join(result.sql for result in results)})", ListOf(storage))
             case _:
                 assert_never(scalar)
 
     def _extreme(self, scalar: Extreme) -> Rendered:
         name = "greatest" if scalar.greatest else "least"
         self.environment.check_order(scalar.collation, name)
-        for each in scalar.arguments:
-            self.environment.check_sortable(each.type)
-        results, storage = alike([self.render(each) for each in scalar.arguments])
+        for argument in scalar.arguments:
+            self.environment.check_sortable(argument.type)
+        results, storage = alike([self.render(argument) for argument in scalar.arguments])
         if storage is Plain.INTERVAL or isinstance(storage, ListOf | Shaped):
             raise unsupported(f"{name} of intervals or arrays")
         if len(results) == 1:
             return results[0]
         if isinstance(storage, Written) or storage == Padded(None):
             return first_of_equals(name, results, -1 if scalar.greatest else 1)
-        return Rendered(f"{name}({', '.join(each.sql for each in results)})", storage)
+        return Rendered(f"{name}({', '.join(result.sql for result in results)})", storage)
 
 
 def _taken(call: Call, argument: Rendered) -> Rendered:

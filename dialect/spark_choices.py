@@ -14,23 +14,23 @@ from dialect.spark_written import converted, is_whole, is_written_number, number
 
 def alike(values: Sequence[Rendered]) -> tuple[list[Rendered], Storage]:
     """The values stored in one way, and which that is."""
-    storage = common_storage([each.storage for each in values])
-    return [converted(each, storage) for each in values], storage
+    storage = common_storage([value.storage for value in values])
+    return [converted(value, storage) for value in values], storage
 
 
 def chosen(conditions: Sequence[str], values: Sequence[Rendered]) -> Rendered:
     """The value behind the first condition that is true, else the last one."""
     results, storage = alike(values)
     return _with_number(
-        Rendered(_case(conditions, [each.sql for each in results]), storage), conditions, values
+        Rendered(_case(conditions, [result.sql for result in results]), storage), conditions, values
     )
 
 
 def first_known(values: Sequence[Rendered]) -> Rendered:
     """The first value that is not NULL."""
     results, storage = alike(values)
-    whole = Rendered(f"coalesce({', '.join(each.sql for each in results)})", storage)
-    return _with_number(whole, [f"{_known(each)} IS NOT NULL" for each in values[:-1]], values)
+    whole = Rendered(f"coalesce({', '.join(result.sql for result in results)})", storage)
+    return _with_number(whole, [f"{_known(value)} IS NOT NULL" for value in values[:-1]], values)
 
 
 def _known(value: Rendered) -> str:
@@ -41,26 +41,26 @@ def _known(value: Rendered) -> str:
 def _with_number(whole: Rendered, conditions: Sequence[str], values: Sequence[Rendered]) -> Rendered:
     if not is_written_number(whole):
         return whole
-    numbers = [number_of(each) for each in values]
-    common = reduce(comparison_storage, (each.value.storage for each in numbers))
+    numbers = [number_of(value) for value in values]
+    common = reduce(comparison_storage, (number.value.storage for number in numbers))
     assert isinstance(common, Decimal)
-    amounts = [converted(each.value, common).sql for each in numbers]
+    amounts = [converted(number.value, common).sql for number in numbers]
     value = Rendered(_case(conditions, amounts), common)
-    scale = _case(conditions, [each.scale for each in numbers])
+    scale = _case(conditions, [number.scale for number in numbers])
     shadow = None
-    if any(map(is_computed, values)) and all(is_computed(each) or is_whole(each) for each in values):
-        shadow = _case(conditions, [shadow_of(each) for each in values])
+    if any(map(is_computed, values)) and all(is_computed(value) or is_whole(value) for value in values):
+        shadow = _case(conditions, [shadow_of(value) for value in values])
     return Rendered(
-        whole.sql, whole.storage, Number(value, scale, all(each.whole for each in numbers), shadow)
+        whole.sql, whole.storage, Number(value, scale, all(number.whole for number in numbers), shadow)
     )
 
 
 def first_of_equals(function: str, values: Sequence[Rendered], step: int) -> Rendered:
     """greatest or least of values that may be equal though written differently: of those the first."""
     rows = []
-    for place, each in enumerate(values):
-        row = f"named_struct('key', {_key(each)}, 'place', {place * step}, 'kept', {each.sql})"
-        rows.append(f"CASE WHEN {_known(each)} IS NOT NULL THEN {row} END")
+    for place, value in enumerate(values):
+        row = f"named_struct('key', {_key(value)}, 'place', {place * step}, 'kept', {value.sql})"
+        rows.append(f"CASE WHEN {_known(value)} IS NOT NULL THEN {row} END")
     return Rendered(f"({function}({', '.join(rows)})).kept", values[0].storage)
 
 

@@ -63,7 +63,7 @@ def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     """The comparison, in a type that holds both sides."""
     if is_written_number(left) or is_written_number(right):
         if any(map(is_computed, (left, right))) and all(
-            is_computed(each) or is_whole(each) for each in (left, right)
+            is_computed(value) or is_whole(value) for value in (left, right)
         ):
             return _compared_by_shadows(symbol, left, right)
         if not (is_whole(left) and is_whole(right)):
@@ -80,9 +80,9 @@ def compared(symbol: str, left: Rendered, right: Rendered) -> str:
 
 def _compared_by_shadows(symbol: str, left: Rendered, right: Rendered) -> str:
     """NaN is equal to itself and above all, in double precision too."""
-    values = [number_of(each).value for each in (left, right)]
+    values = [number_of(value).value for value in (left, right)]
     common = comparison_storage(values[0].storage, values[1].storage)
-    one, other = (converted(each, common).sql for each in values)
+    one, other = (converted(value, common).sql for value in values)
     shadows = shadow_of(left), shadow_of(right)
     numbers = " AND ".join(map(is_near, shadows))
     return f"(CASE WHEN {numbers} THEN {one} {symbol} {other} ELSE {shadows[0]} {symbol} {shadows[1]} END)"

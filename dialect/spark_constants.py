@@ -107,7 +107,7 @@ def _struct(value: str, text: str) -> Rendered:
 def _array(text: str, type_: SqlType, storage: ListOf) -> Rendered:
     element = SqlType(0, type_.typmod)
     values = [
-        converted(constant(each, element, storage.element), storage.element).sql for each in elements_of(text)
+        converted(constant(word, element, storage.element), storage.element).sql for word in elements_of(text)
     ]
     return cast(f"array({', '.join(values)})", storage)
 
@@ -115,7 +115,7 @@ def _array(text: str, type_: SqlType, storage: ListOf) -> Rendered:
 def _boolean(text: str) -> str:
     word = text.strip().lower()
     for words, value in ((_TRUE, "TRUE"), (_FALSE, "FALSE")):
-        if word and any(each.startswith(word) for each in words) and word != "o":
+        if word and any(spelling.startswith(word) for spelling in words) and word != "o":
             return value
     raise unsupported(f"the boolean {text!r}")
 
@@ -139,10 +139,10 @@ def _float(storage: Plain) -> Callable[[str], str]:
 
 
 def _bytes(text: str) -> str:
-    found = _HEX.fullmatch(text.lower())
-    if not found:
+    match = _HEX.fullmatch(text.lower())
+    if not match:
         raise unsupported("a bytea that is not written in hexadecimal")
-    return f"X'{found[1]}'"
+    return f"X'{match[1]}'"
 
 
 def _date(text: str) -> str:

@@ -102,7 +102,7 @@ def _days_between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 def _any_infinite(arguments: Sequence[Rendered]) -> str:
-    known = " AND ".join(f"{each.sql} IS NOT NULL" for each in arguments)
+    known = " AND ".join(f"{argument.sql} IS NOT NULL" for argument in arguments)
     return f"{known} AND ({' OR '.join(map(is_infinite, arguments))})"
 
 
@@ -150,12 +150,15 @@ def _about(start: Rendered, sign: str, interval: Rendered) -> str:
 
 def _with_infinity(start: Rendered, interval: Rendered, sign: str, otherwise: str) -> str:
     """What is infinite stays so, and an infinite interval makes it so; opposite ones are an error."""
-    way = f"{'-' if sign == '-' else ''}{infinity_of(interval)}"
-    own = f"CASE WHEN {is_infinite(start)} THEN sign({microseconds_of(start.sql)}) ELSE 0 END"
-    opposite = failing(f"{own} = -({way}) AND {own} <> 0", "22008", _TIMESTAMP, start.sql)
+    interval_sign = f"{'-' if sign == '-' else ''}{infinity_of(interval)}"
+    start_sign = f"CASE WHEN {is_infinite(start)} THEN sign({microseconds_of(start.sql)}) ELSE 0 END"
+    opposite = failing(
+        f"{start_sign} = -({interval_sign}) AND {start_sign} <> 0", "22008", _TIMESTAMP, start.sql
+    )
     return (
         f"CASE WHEN {is_infinite(start)} AND {interval.sql} IS NOT NULL THEN {opposite} "
-        f"WHEN {way} <> 0 AND {start.sql} IS NOT NULL THEN {infinite_timestamp(way)} ELSE {otherwise} END"
+        f"WHEN {interval_sign} <> 0 AND {start.sql} IS NOT NULL "
+        f"THEN {infinite_timestamp(interval_sign)} ELSE {otherwise} END"
     )
 
 
@@ -174,7 +177,7 @@ def as_date(value: Rendered) -> Rendered:
 
 def _between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     """The difference of timestamps: days and the rest, both of its sign."""
-    later, earlier = (microseconds_of(each.sql) for each in arguments)
+    later, earlier = (microseconds_of(argument.sql) for argument in arguments)
     # From PostgreSQL 17 on it is infinite, before that it is an error: here always.
     message = "cannot subtract infinite timestamps"
     wide = f"(CAST({later} AS DECIMAL(20, 0)) - CAST({earlier} AS DECIMAL(20, 0)))"
@@ -200,17 +203,19 @@ def _sum_of(left: Rendered, symbol: str, right: Rendered) -> str:
     function = "try_subtract" if symbol == "-" else "try_add"
     parts = [f"{function}({left.sql}.{part}, {right.sql}.{part})" for part in INTERVAL_PARTS]
     finite = _in_range(known, parts)
-    own, way = infinity_of(left), f"({'-' if symbol == '-' else ''}{infinity_of(right)})"
-    infinite = infinite_interval(f"({own} + {way})")
-    checked = failing(f"{own} = -{way} AND {own} <> 0", "22008", "interval out of range", infinite)
-    return f"CASE WHEN {own} <> 0 OR {way} <> 0 THEN {_if(known, checked)} ELSE {finite} END"
+    left_sign, right_sign = infinity_of(left), f"({'-' if symbol == '-' else ''}{infinity_of(right)})"
+    infinite = infinite_interval(f"({left_sign} + {right_sign})")
+    checked = failing(
+        f"{left_sign} = -{right_sign} AND {left_sign} <> 0", "22008", "interval out of range", infinite
+    )
+    return f"CASE WHEN {left_sign} <> 0 OR {right_sign} <> 0 THEN {_if(known, checked)} ELSE {finite} END"
 
 
 def _in_range(known: str, parts: Sequence[str]) -> str:
     """The interval of these parts, which are NULL where they are too large."""
     too_large = " OR ".join(f"{part} IS NULL" for part in parts)
-    made = interval("TRUE", *parts).sql
-    return _if(known, failing(too_large, "22008", "interval out of range", made))
+    result = interval("TRUE", *parts).sql
+    return _if(known, failing(too_large, "22008", "interval out of range", result))
 
 
 def _if(known: str, value: str) -> str:
@@ -256,26 +261,26 @@ def _extracted(finish: Callable[[str, Rendered, Rendered], Rendered]) -> Builder
     return build
 
 
-def _of_finite(field: str, value: Rendered, found: Rendered) -> str:
+def _of_finite(field: str, value: Rendered, field_value: Rendered) -> str:
     """Of an infinite date some fields are NULL, and those that grow with it are infinite."""
-    infinite = cast("NULL", found.storage).sql
-    if field in _GROWING and found.storage is Plain.FLOAT64:
+    infinite = cast("NULL", field_value.storage).sql
+    if field in _GROWING and field_value.storage is Plain.FLOAT64:
         number = days_of(value.sql) if value.storage is Plain.DATE else microseconds_of(value.sql)
         infinite = f"sign({number}) * DOUBLE('Infinity')"
     elif field in _GROWING:
         message = f"the {field} of an infinite date or timestamp cannot be computed inside this query"
         infinite = failing("TRUE", "22008", message, infinite)
-    return f"CASE WHEN {is_infinite(value)} THEN {infinite} ELSE {found.sql} END"
+    return f"CASE WHEN {is_infinite(value)} THEN {infinite} ELSE {field_value.sql} END"
 
 
-def _as_numeric(_: str, __: Rendered, found: Rendered) -> Rendered:
-    return found
+def _as_numeric(_: str, __: Rendered, field_value: Rendered) -> Rendered:
+    return field_value
 
 
-def _as_float(field: str, value: Rendered, found: Rendered) -> Rendered:
+def _as_float(field: str, value: Rendered, field_value: Rendered) -> Rendered:
     if field in _AS_FLOATS:
         return Rendered(_AS_FLOATS[field].format(value.sql, _FRACTION.format(value.sql)), Plain.FLOAT64)
-    return cast(found.sql, Plain.FLOAT64)
+    return cast(field_value.sql, Plain.FLOAT64)
 
 
 def _truncate(call: Call, arguments: Sequence[Rendered]) -> Rendered:

@@ -27,7 +27,7 @@ _PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
 
 def checked(result: str, inputs: Sequence[str], *, nonzero: Sequence[str] = ()) -> str:
     """The result, unless it is infinite and no input is, or zero and neither are those named."""
-    finite = "".join(f" AND abs({each}) <> {INFINITY}" for each in inputs)
+    finite = "".join(f" AND abs({input}) <> {INFINITY}" for input in inputs)
     guarded = result
     if nonzero:
         lost = " AND ".join((f"{result} = 0", *nonzero))
@@ -37,7 +37,7 @@ def checked(result: str, inputs: Sequence[str], *, nonzero: Sequence[str] = ()) 
 
 def _binary(symbol: str, storage: Plain) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        left, right = (converted(each, storage).sql for each in arguments)
+        left, right = (converted(argument, storage).sql for argument in arguments)
         # Spark divides floats as doubles, whose quotient rounded is the same.
         result = cast(f"({left} {symbol} {right})", storage).sql
         match symbol:

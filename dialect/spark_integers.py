@@ -44,7 +44,7 @@ _PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
 def _binary(symbol: str, storage: Plain) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         # The cast finds what does not fit and names its type, which an overflow in Spark does not.
-        left, right = (converted(each, Plain.INT64).sql for each in arguments)
+        left, right = (converted(argument, Plain.INT64).sql for argument in arguments)
         return cast(f"({left} {symbol} {right})", storage)
 
     return build
@@ -52,7 +52,7 @@ def _binary(symbol: str, storage: Plain) -> Builder:
 
 def _bitwise(symbol: str, storage: Plain) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        left, right = (converted(each, storage).sql for each in arguments)
+        left, right = (converted(argument, storage).sql for argument in arguments)
         return cast(f"({left} {symbol} {right})", storage)
 
     return build

@@ -27,7 +27,7 @@ def long_quotient(left: Rendered, right: Rendered) -> Rendered:
 
 
 def _of_texts(left: str, right: str) -> str:
-    left_infinite, right_infinite = (f"{each} IN ('Infinity', '-Infinity')" for each in (left, right))
+    left_infinite, right_infinite = (f"{text} IN ('Infinity', '-Infinity')" for text in (left, right))
     is_zero = f"translate({right}, '-.0', '') = ''"
     opposite = f"({left} LIKE '-%') <> ({right} LIKE '-%')"
     return (
@@ -46,8 +46,8 @@ def _of_numbers(left: str, right: str, opposite: str) -> str:
     scales = f"named_struct('dividend', {scale_of_text(left)}, 'divisor', {scale_of_text(right)})"
     scale = "greatest(scales.dividend, scales.divisor)"
     dividend, divisor = (
-        _integer(text, f"{scale} - {own}")
-        for text, own in ((left, "scales.dividend"), (right, "scales.divisor"))
+        _integer(text, f"{scale} - {own_scale}")
+        for text, own_scale in ((left, "scales.dividend"), (right, "scales.divisor"))
     )
     numbers = f"named_struct('dividend', {dividend}, 'divisor', {divisor}, 'scale', {scale})"
     place = f"floor(({_leading('numbers.dividend')} - {_leading('numbers.divisor')} - 1) / {_BASE}BD)"

@@ -64,9 +64,9 @@ def is_infinite(value: Rendered) -> str:
 def infinity_of(value: Rendered) -> str:
     """1 for infinity, -1 for -infinity, else 0, of an interval."""
     cases = (
-        f"WHEN {value.sql}.months = {each.months} AND {value.sql}.days = {each.days} "
-        f"AND {value.sql}.microseconds = {long(each.microseconds)} THEN {sign}"
-        for each, sign in ((INFINITE, 1), (NEGATIVE_INFINITE, -1))
+        f"WHEN {value.sql}.months = {infinite.months} AND {value.sql}.days = {infinite.days} "
+        f"AND {value.sql}.microseconds = {long(infinite.microseconds)} THEN {sign}"
+        for infinite, sign in ((INFINITE, 1), (NEGATIVE_INFINITE, -1))
     )
     return f"(CASE {' '.join(cases)} WHEN {value.sql} IS NOT NULL THEN 0 END)"
 
@@ -74,8 +74,8 @@ def infinity_of(value: Rendered) -> str:
 def infinite_interval(sign: str) -> str:
     """The infinite interval of this sign."""
     positive, negative = (
-        interval("TRUE", str(each.months), str(each.days), long(each.microseconds)).sql
-        for each in (INFINITE, NEGATIVE_INFINITE)
+        interval("TRUE", str(infinite.months), str(infinite.days), long(infinite.microseconds)).sql
+        for infinite in (INFINITE, NEGATIVE_INFINITE)
     )
     return f"CASE WHEN {sign} > 0 THEN {positive} ELSE {negative} END"
 

@@ -126,7 +126,7 @@ def _quotient(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 def quotient(left: Rendered, right: Rendered) -> Rendered:
     """The quotient: by Spark's own division where types tell how many digits the operands show."""
     both = (left, right)
-    if any(not isinstance(each.storage, Decimal) or scale_of(each) > MOST_SCALE for each in both):
+    if any(not isinstance(operand.storage, Decimal) or scale_of(operand) > MOST_SCALE for operand in both):
         return long_quotient(left, right)
     return divided(left, right)
 
@@ -193,10 +193,10 @@ def _scaled(builder: Builder, scale: Callable[[Sequence[str]], str] | None = Non
     """A function of numerics that may keep how they are written; `scale`: of the result, by those of them."""
 
     def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
-        result = builder(call, [value_of(each) for each in arguments])
+        result = builder(call, [value_of(argument) for argument in arguments])
         if scale is None or not any(map(is_written_number, arguments)):
             return result
-        finite = written(result, scale([number_of(each).scale for each in arguments]))
+        finite = written(result, scale([number_of(argument).scale for argument in arguments]))
         if call.function not in SHADOWS or all(map(is_whole, arguments)):
             return finite
         return with_specials(finite, SHADOWS[call.function](*map(shadow_of, arguments)))

@@ -161,7 +161,7 @@ def _wider(one: Storage, other: Storage) -> Storage:
 
 
 def _array_of_both(one: ListOf | Shaped, other: ListOf | Shaped) -> Storage:
-    lists = [each.elements if isinstance(each, Shaped) else each for each in (one, other)]
+    lists = [array.elements if isinstance(array, Shaped) else array for array in (one, other)]
     both = ListOf(_wider(lists[0].element, lists[1].element))
     return Shaped(both) if isinstance(one, Shaped) or isinstance(other, Shaped) else both
 

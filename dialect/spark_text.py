@@ -17,7 +17,7 @@ _LONGEST: Final = 10_000_000
 
 def _template(template: str, storage: Plain = Plain.TEXT) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        return Rendered(template.format(*(each.sql for each in arguments)), storage)
+        return Rendered(template.format(*(argument.sql for argument in arguments)), storage)
 
     return build
 
@@ -77,13 +77,13 @@ def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 def _left(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    value, count = (each.sql for each in arguments)
+    value, count = (argument.sql for argument in arguments)
     kept = f"CASE WHEN {count} < 0 THEN char_length({value}) + {count} ELSE {count} END"
     return Rendered(f"left({value}, {kept})", Plain.TEXT)
 
 
 def _right(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    value, count = (each.sql for each in arguments)
+    value, count = (argument.sql for argument in arguments)
     skipped = f"CASE WHEN {count} < 0 THEN 1L - {count} ELSE char_length({value}) - {count} + 1L END"
     # The smallest integer has no negative: PostgreSQL takes it for itself and leaves all of the text.
     skipped = f"CASE WHEN {count} = {-_MOST - 1} THEN 1L ELSE {skipped} END"
@@ -93,7 +93,7 @@ def _right(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 def _padding(function: str) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        value, length, *fill = (each.sql for each in arguments)
+        value, length, *fill = (argument.sql for argument in arguments)
         padding = fill[0] if fill else "' '"
         # Without anything to fill with, what is too short stays so.
         cut = f"CASE WHEN char_length({padding}) = 0 THEN left({value}, {length}) "
@@ -104,21 +104,21 @@ def _padding(function: str) -> Builder:
 
 
 def _repeated(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    value, count = (each.sql for each in arguments)
+    value, count = (argument.sql for argument in arguments)
     length = f"(CAST({count} AS BIGINT) * octet_length({value}))"
     return Rendered(_bounded((value,), length, f"repeat({value}, {count})"), Plain.TEXT)
 
 
 def _bounded(parts: Sequence[str], length: str, text: str) -> str:
     """The text made of the parts, if it is not so long that it would take the memory of everybody."""
-    known = "".join(f" AND {each} IS NOT NULL" for each in parts)
+    known = "".join(f" AND {part} IS NOT NULL" for part in parts)
     return failing(f"{length} > {_LONGEST}{known}", "54000", "requested length too large", text)
 
 
 def _concatenated(call: Call, arguments: Sequence[Rendered]) -> Rendered:
-    if any(each.type.oid not in (TEXT, VARCHAR) for each in call.arguments):
+    if any(argument.type.oid not in (TEXT, VARCHAR) for argument in call.arguments):
         raise unsupported(f"{call.name} of other values than texts", "Cast them to text.")
-    parts = ", ".join(f"coalesce({each.sql}, '')" for each in arguments)
+    parts = ", ".join(f"coalesce({argument.sql}, '')" for argument in arguments)
     return Rendered(f"concat({parts})", Plain.TEXT)
 
 

@@ -31,7 +31,7 @@ _EXACT: Final = "'m'"
 def converted(rendered: Rendered, storage: Storage) -> Rendered:
     """The same value stored in another way."""
     match rendered.storage, storage:
-        case own, wanted if own == wanted:
+        case present, wanted if present == wanted:
             return rendered
         case Decimal(), Written(value=Decimal()):
             return _kept(rendered, storage)
@@ -41,8 +41,8 @@ def converted(rendered: Rendered, storage: Storage) -> Rendered:
             return cast(value_of(rendered).sql, storage)
         case Padded(length=int(length)), Padded(length=None):
             return Rendered(f"rpad({rendered.sql}, {length}, ' ')", storage)
-        case ListOf(element=own), ListOf(element=wanted) if isinstance(wanted, Written | Padded):
-            element = converted(Rendered("element", own), wanted).sql
+        case ListOf(element=present), ListOf(element=wanted) if isinstance(wanted, Written | Padded):
+            element = converted(Rendered("element", present), wanted).sql
             return Rendered(f"transform({rendered.sql}, element -> {element})", storage)
         case ListOf(), Shaped(elements=elements):
             return cast(with_shape(converted(rendered, elements)).sql, storage)
@@ -93,8 +93,8 @@ def written(value: Rendered, scale: str) -> Rendered:
     if len(value.sql) + len(scale) <= 4 * _SHORT_SQL:
         return Rendered(_struct(value.sql, scale, storage), storage, number)
     both = f"named_struct('value', {value.sql}, 'scale', {scale})"
-    made = _struct("each.value", "each.scale", storage)
-    return Rendered(named("each", both, made), storage, number)
+    struct = _struct("each.value", "each.scale", storage)
+    return Rendered(named("each", both, struct), storage, number)
 
 
 def shown(value: Rendered, scale: str) -> Rendered:
@@ -102,11 +102,11 @@ def shown(value: Rendered, scale: str) -> Rendered:
     if is_whole(value):
         return written(number_of(value).value, scale)
     if len(value.sql) > 4 * _SHORT_SQL:
-        made = shown(replace(value, sql="each", number=None), scale)
-        return Rendered(named("each", value.sql, made.sql), value.storage)
+        short = shown(replace(value, sql="each", number=None), scale)
+        return Rendered(named("each", value.sql, short.sql), value.storage)
     decimal, text = fields_of(value.sql)
-    missing, own = f"({scale} - {scale_of_text(text)})", scale_of_text(text)
-    point = f"CASE WHEN {own} = 0 THEN '.' ELSE '' END"
+    missing, text_scale = f"({scale} - {scale_of_text(text)})", scale_of_text(text)
+    point = f"CASE WHEN {text_scale} = 0 THEN '.' ELSE '' END"
     longer = f"concat({text}, {point}, repeat('0', {missing}))"
     finite = f"{text} NOT IN {SPECIAL}"
     rescaled = f"CASE WHEN {missing} > 0 AND {finite} THEN {longer} ELSE {text} END"
@@ -229,10 +229,14 @@ def _plain(value: str) -> str:
 
 def _kept(rendered: Rendered, storage: Written) -> Rendered:
     """A decimal that shows all its digits; one that has no place as such is a text alone."""
-    own, wanted = rendered.storage, storage.value
-    assert isinstance(own, Decimal) and isinstance(wanted, Decimal)
-    number = Number(rendered, str(own.scale), whole=True)
-    value = cast(rendered.sql, wanted).sql if _holds(wanted, own) else _if_it_fits(rendered.sql, own, wanted)
+    present, wanted = rendered.storage, storage.value
+    assert isinstance(present, Decimal) and isinstance(wanted, Decimal)
+    number = Number(rendered, str(present.scale), whole=True)
+    value = (
+        cast(rendered.sql, wanted).sql
+        if _holds(wanted, present)
+        else _if_it_fits(rendered.sql, present, wanted)
+    )
     sql = f"CAST({_unless_null(rendered.sql, value, _plain(rendered.sql))} AS {spark_type(storage)})"
     return Rendered(sql, storage, number)
 
@@ -240,9 +244,9 @@ def _kept(rendered: Rendered, storage: Written) -> Rendered:
 def _moved(rendered: Rendered, wanted: Decimal) -> Rendered:
     """A Written numeric with another decimal, which there is wherever one can be."""
     assert isinstance(rendered.storage, Written) and isinstance(rendered.storage.value, Decimal)
-    own = rendered.storage.value
+    present = rendered.storage.value
     value, text = fields_of(rendered.sql)
-    fits = cast(value, wanted).sql if _holds(wanted, own) else _if_it_fits(value, own, wanted)
+    fits = cast(value, wanted).sql if _holds(wanted, present) else _if_it_fits(value, present, wanted)
     rest = (
         f"trim(TRAILING '0' FROM CASE WHEN instr({text}, '.') > 0 THEN substring_index({text}, '.', -1) END)"
     )
@@ -254,10 +258,12 @@ def _moved(rendered: Rendered, wanted: Decimal) -> Rendered:
     return Rendered(sql, storage, rendered.number)
 
 
-def _holds(wanted: Decimal, own: Decimal) -> bool:
-    return wanted.scale >= own.scale and wanted.precision - wanted.scale >= own.precision - own.scale
+def _holds(wanted: Decimal, present: Decimal) -> bool:
+    return (
+        wanted.scale >= present.scale and wanted.precision - wanted.scale >= present.precision - present.scale
+    )
 
 
-def _if_it_fits(value: str, own: Decimal, wanted: Decimal) -> str:
+def _if_it_fits(value: str, present: Decimal, wanted: Decimal) -> str:
     there = f"try_cast({value} AS {spark_type(wanted)})"
-    return f"CASE WHEN try_cast({there} AS {spark_type(own)}) = {value} THEN {there} END"
+    return f"CASE WHEN try_cast({there} AS {spark_type(present)}) = {value} THEN {there} END"

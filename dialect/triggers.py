@@ -43,14 +43,14 @@ def parse_trigger(text: str) -> str:
 def _one(text: str) -> str:
     if _ON_DEMAND.fullmatch(text):
         return "on demand"
-    if found := _ROWS.fullmatch(text):
-        if not 0 < int(found[1]) <= _MOST_ROWS:
+    if match := _ROWS.fullmatch(text):
+        if not 0 < int(match[1]) <= _MOST_ROWS:
             raise ValueError(text)
-        return f"every {int(found[1])} rows"
-    if found := _AT.fullmatch(text):
-        return f"at {int(found[1]):02}:{found[2]}" + (f":{found[3]}" if found[3] else "")
-    if found := _EVERY.fullmatch(text):
-        span = f"1 {found[1]}" if _BARE_UNIT.fullmatch(found[1]) else found[1]
+        return f"every {int(match[1])} rows"
+    if match := _AT.fullmatch(text):
+        return f"at {int(match[1]):02}:{match[2]}" + (f":{match[3]}" if match[3] else "")
+    if match := _EVERY.fullmatch(text):
+        span = f"1 {match[1]}" if _BARE_UNIT.fullmatch(match[1]) else match[1]
         return f"every {parse_span(span)}"
     return _cron(text)
 
@@ -59,8 +59,8 @@ def _cron(text: str) -> str:
     fields = text.lower().split()
     if len(fields) != len(_CRON_RANGES):
         raise ValueError(text)
-    for each, bounds, names in zip(fields, _CRON_RANGES, _CRON_NAMES, strict=True):
-        for part in each.split(","):
+    for field, bounds, names in zip(fields, _CRON_RANGES, _CRON_NAMES, strict=True):
+        for part in field.split(","):
             _check_cron_part(part, bounds, names)
     canonical = " ".join(fields)
     _minutes, _hours, days, months, _weekdays = cron_values(canonical)
@@ -70,10 +70,10 @@ def _cron(text: str) -> str:
 
 
 def _check_cron_part(part: str, bounds: tuple[int, int], names: dict[str, int]) -> None:
-    found = _CRON_PART.fullmatch(part)
-    if found is None or (found[3] is not None and int(found[3]) == 0):
+    match = _CRON_PART.fullmatch(part)
+    if match is None or (match[3] is not None and int(match[3]) == 0):
         raise ValueError(part)
-    ends = [names[word] if word in names else int(word) for word in found.group(1, 2) if word is not None]
+    ends = [names[word] if word in names else int(word) for word in match.group(1, 2) if word is not None]
     if any(not bounds[0] <= end <= bounds[1] for end in ends) or ends != sorted(ends):
         raise ValueError(part)
 
@@ -82,17 +82,17 @@ def cron_values(text: str) -> tuple[tuple[int, ...], ...]:
     """Minutes, hours, days, months and weekdays (0 is Sunday) that a cron text in canonical form names."""
     fields = zip(text.split(), _CRON_RANGES, _CRON_NAMES, strict=True)
     minutes, hours, days, months, weekdays = (
-        tuple(sorted({value for part in each.split(",") for value in _values(part, bounds, names)}))
-        for each, bounds, names in fields
+        tuple(sorted({value for part in field.split(",") for value in _values(part, bounds, names)}))
+        for field, bounds, names in fields
     )
-    return minutes, hours, days, months, tuple(sorted({each % 7 for each in weekdays}))
+    return minutes, hours, days, months, tuple(sorted({weekday % 7 for weekday in weekdays}))
 
 
 def _values(part: str, bounds: tuple[int, int], names: dict[str, int]) -> range:
-    found = _CRON_PART.fullmatch(part)
-    assert found is not None, part
-    ends = [names[word] if word in names else int(word) for word in found.group(1, 2) if word is not None]
+    match = _CRON_PART.fullmatch(part)
+    assert match is not None, part
+    ends = [names[word] if word in names else int(word) for word in match.group(1, 2) if word is not None]
     first, last = (*ends, *ends)[:2] if ends else bounds
-    if len(ends) == 1 and found[3]:
+    if len(ends) == 1 and match[3]:
         last = bounds[1]
-    return range(first, last + 1, int(found[3] or 1))
+    return range(first, last + 1, int(match[3] or 1))

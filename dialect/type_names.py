@@ -97,7 +97,7 @@ def _read(node: exp.Expr, signatures: Signatures) -> tuple[int, int]:
     if node.this not in _OIDS:
         raise refused(f"the type {node.sql(dialect='postgres').lower()}", _CAST_HINT)
     oid = _OIDS[node.this]
-    return oid, _typmod(oid, tuple(_number(each) for each in node.expressions))
+    return oid, _typmod(oid, tuple(_number(modifier) for modifier in node.expressions))
 
 
 def _named(node: exp.DataType, signatures: Signatures) -> int:
@@ -106,12 +106,12 @@ def _named(node: exp.DataType, signatures: Signatures) -> int:
         (kind.this, kind.expression) if isinstance(kind, exp.Dot) else (exp.to_identifier("pg_catalog"), kind)
     )
     qualified = ".".join(folded(part) for part in parts if isinstance(part, exp.Identifier))
-    found = signatures.types_by_name.get(qualified)
-    if found is None and not qualified.startswith("pg_catalog."):
+    signature = signatures.types_by_name.get(qualified)
+    if signature is None and not qualified.startswith("pg_catalog."):
         raise refused("values of a composite type", "Name its columns one by one.")
-    if found is None or node.expressions:
+    if signature is None or node.expressions:
         raise refused(f"the type {node.sql(dialect='postgres').lower()}", _CAST_HINT)
-    return found.oid
+    return signature.oid
 
 
 def _number(node: exp.Expr) -> int:
