@@ -49,38 +49,40 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
             return Estimate(
                 known.rows,
                 {
-                    each.field.column: known.columns.get(
-                        each.attribute, ColumnStatistics(max(1.0, known.rows / 10))
+                    column.field.column: known.columns.get(
+                        column.attribute, ColumnStatistics(max(1.0, known.rows / 10))
                     )
-                    for each in columns
+                    for column in columns
                 },
             )
-        case Values(rows=rows, fields=these):
-            return Estimate(len(rows), {each.column: ColumnStatistics(float(len(rows))) for each in these})
+        case Values(rows=rows, fields=output_fields):
+            return Estimate(
+                len(rows), {field.column: ColumnStatistics(float(len(rows))) for field in output_fields}
+            )
         case Filter(input=child, condition=condition):
             return filter_rows(estimate(child, statistics), condition)
         case Project(input=child, columns=computed):
             below = estimate(child, statistics)
             return Estimate(
-                below.rows, {each.field.column: _of_value(each.value, below) for each in computed}
+                below.rows, {column.field.column: _of_value(column.value, below) for column in computed}
             )
         case Join(kind=kind, left=left, right=right, condition=condition):
             return join_rows(kind, estimate(left, statistics), estimate(right, statistics), condition)
         case Aggregate(input=child, keys=keys, columns=aggregated):
             below = estimate(child, statistics)
-            groups = _groups(below, (each.column for each in keys)) if keys else 1.0
-            of_keys = {each.column: _capped(below.columns[each.column], groups) for each in keys}
+            groups = _groups(below, (key.column for key in keys)) if keys else 1.0
+            of_keys = {key.column: _capped(below.columns[key.column], groups) for key in keys}
             return Estimate(
-                groups, of_keys | {each.field.column: ColumnStatistics(groups) for each in aggregated}
+                groups, of_keys | {column.field.column: ColumnStatistics(groups) for column in aggregated}
             )
         case Distinct(input=child):
             below = estimate(child, statistics)
             return _limited(below, _groups(below, below.columns))
-        case Union(inputs=inputs, fields=these):
-            parts = [estimate(each, statistics) for each in inputs]
-            total = sum(each.rows for each in parts)
+        case Union(inputs=inputs, fields=output_fields):
+            parts = [estimate(input, statistics) for input in inputs]
+            total = sum(part.rows for part in parts)
             spread = ColumnStatistics(max(1.0, total * _GROUPS_SHARE))
-            return Estimate(total, {each.column: spread for each in these})
+            return Estimate(total, {field.column: spread for field in output_fields})
         case Top(input=child, limit=limit, offset=offset):
             below = estimate(child, statistics)
             left_over = max(0.0, below.rows - offset)
@@ -100,8 +102,8 @@ def join_rows(kind: JoinKind, left: Estimate, right: Estimate, condition: Scalar
     """The pairs by the containment of keys, and what the kind of join adds or leaves out."""
     both = {**left.columns, **right.columns}
     share = 1.0
-    for each in conjuncts(condition):
-        share *= join_share(each, both)
+    for conjunct in conjuncts(condition):
+        share *= join_share(conjunct, both)
     pairs = left.rows * right.rows * share
     matched_left = min(left.rows, pairs) if right.rows else 0.0
     matched_right = min(right.rows, pairs) if left.rows else 0.0
@@ -120,15 +122,15 @@ def join_rows(kind: JoinKind, left: Estimate, right: Estimate, condition: Scalar
             return _limited(left, max(left.rows - matched_left, left.rows * 0.01))
         case _:
             assert_never(kind)
-    return Estimate(rows, {number: _capped(each, rows) for number, each in both.items()})
+    return Estimate(rows, {number: _capped(statistics, rows) for number, statistics in both.items()})
 
 
 def join_share(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> float:
     """The share of pairs of rows for which the condition is true."""
     pair = column_equality(condition)
-    if pair is None or any(each.column not in columns for each in pair):
+    if pair is None or any(reference.column not in columns for reference in pair):
         return selectivity(condition, columns)
-    first, second = (columns[each.column] for each in pair)
+    first, second = (columns[reference.column] for reference in pair)
     share = 1.0 / max(1.0, first.distinct, second.distinct)
     return share * (1.0 - first.null_share) * (1.0 - second.null_share)
 
@@ -160,7 +162,7 @@ def _groups(below: Estimate, keys: Iterable[int]) -> float:
 
 
 def _limited(below: Estimate, rows: float) -> Estimate:
-    return Estimate(rows, {number: _capped(each, rows) for number, each in below.columns.items()})
+    return Estimate(rows, {number: _capped(statistics, rows) for number, statistics in below.columns.items()})
 
 
 def _capped(column: ColumnStatistics, rows: float) -> ColumnStatistics:

@@ -30,7 +30,7 @@ from planner.tree import children, expressions, nodes
 def check(query: LogicalQuery) -> None:
     """Every column has one number, is there where it is read, and has there the type it is read with."""
     _Check().plan(query.plan, {})
-    missing = {each.column for each in query.outputs} - column_numbers(query.plan)
+    missing = {output.column for output in query.outputs} - column_numbers(query.plan)
     assert not missing, f"the answer's columns {sorted(missing)} are not in the plan"
 
 
@@ -53,25 +53,25 @@ class _Check:
             if number == 1 and isinstance(plan, DependentJoin):
                 seen = {**around, **_types(fields(plan.left))}
             self.plan(child, seen)
-        own = {column: type_ for child in inputs for column, type_ in _types(fields(child)).items()}
+        types = {column: type_ for child in inputs for column, type_ in _types(fields(child)).items()}
         for expression in expressions(plan):
-            _expression(expression, {**around, **own})
-        self._made(plan, own)
+            _expression(expression, {**around, **types})
+        self._made(plan, types)
         _shape(plan)
 
-    def _made(self, plan: Plan, own: Mapping[int, SqlType]) -> None:
+    def _made(self, plan: Plan, known: Mapping[int, SqlType]) -> None:
         match plan:
             case Scan(columns=columns):
-                made = [each.field.column for each in columns]
-            case Values(fields=these) | Union(fields=these):
-                made = [each.column for each in these]
+                made = [column.field.column for column in columns]
+            case Values(fields=fields_) | Union(fields=fields_):
+                made = [field.column for field in fields_]
             case Aggregate(columns=aggregated):
-                made = [each.field.column for each in aggregated]
+                made = [column.field.column for column in aggregated]
             case Project(columns=computed):
-                for each in computed:
-                    if each.field.column in own:
-                        assert each.value == refer(each.field), f"{each} is another column"
-                made = [each.field.column for each in computed if each.field.column not in own]
+                for column in computed:
+                    if column.field.column in known:
+                        assert column.value == refer(column.field), f"{column} is another column"
+                made = [column.field.column for column in computed if column.field.column not in known]
             case _:
                 made = []
         assert len(set(made)) == len(made), f"a number stands for two columns of {type(plan).__name__}"
@@ -79,18 +79,18 @@ class _Check:
         self.made |= {*made}
 
 
-def _types(these: tuple[Field, ...]) -> dict[int, SqlType]:
-    return {each.column: each.type for each in these}
+def _types(fields_: tuple[Field, ...]) -> dict[int, SqlType]:
+    return {field.column: field.type for field in fields_}
 
 
 def _expression(expression: Scalar, known: Mapping[int, SqlType]) -> None:
-    for each in inside(expression):
-        match each:
+    for part in inside(expression):
+        match part:
             case Reference(column=column, type=type_):
                 assert column in known, f"column {column} is read where it is not"
                 assert type_ == known[column], f"column {column} is {known[column]}, read as {type_}"
             case And() | Or():
-                assert not any(isinstance(inner, type(each)) for inner in arguments(each)), (
+                assert not any(isinstance(inner, type(part)) for inner in arguments(part)), (
                     "AND in AND or OR in OR"
                 )
 
@@ -105,13 +105,13 @@ def _shape(plan: Plan) -> None:
             assert condition.type.oid == BOOL
             assert kind not in (JoinKind.RIGHT, JoinKind.FULL)
         case Aggregate(input=child, keys=keys):
-            columns = {(each.column, each.type) for each in fields(child)}  # a name is only shown
-            assert {(each.column, each.type) for each in keys} <= columns, (
+            columns = {(field.column, field.type) for field in fields(child)}  # a name is only shown
+            assert {(field.column, field.type) for field in keys} <= columns, (
                 "a key that is no column of the input"
             )
-        case Union(inputs=inputs, fields=these):
-            for each in inputs:
-                oids = [column.type.oid for column in fields(each)]
-                assert oids == [column.type.oid for column in these], "inputs of a union differ"
-        case Values(rows=rows, fields=these):
-            assert all(len(row) == len(these) for row in rows)
+        case Union(inputs=inputs, fields=fields_):
+            for input in inputs:
+                oids = [column.type.oid for column in fields(input)]
+                assert oids == [column.type.oid for column in fields_], "inputs of a union differ"
+        case Values(rows=rows, fields=fields_):
+            assert all(len(row) == len(fields_) for row in rows)

@@ -37,7 +37,7 @@ class Numbers:
 
 def numbers_after(plan: Plan) -> Numbers:
     """Numbers that the plan does not use."""
-    return Numbers(max((each.column for node in nodes(plan) for each in fields(node)), default=0))
+    return Numbers(max((field.column for node in nodes(plan) for field in fields(node)), default=0))
 
 
 def refer(field: Field) -> Reference:
@@ -45,14 +45,14 @@ def refer(field: Field) -> Reference:
     return Reference(field.column, field.type)
 
 
-def passing(these: Iterable[Field]) -> tuple[Computed, ...]:
+def passing(fields_: Iterable[Field]) -> tuple[Computed, ...]:
     """The columns of a Project that pass unchanged."""
-    return tuple(Computed(each, refer(each)) for each in these)
+    return tuple(Computed(field, refer(field)) for field in fields_)
 
 
 def column_numbers(plan: Plan) -> frozenset[int]:
     """The columns that the plan gives."""
-    return frozenset(each.column for each in fields(plan))
+    return frozenset(field.column for field in fields(plan))
 
 
 def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
@@ -62,8 +62,8 @@ def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
 
 def references(*scalars: Scalar) -> frozenset[int]:
     """The columns that stand in the expressions."""
-    found = chain.from_iterable(map(inside, scalars))
-    return frozenset(each.column for each in found if isinstance(each, Reference))
+    parts = chain.from_iterable(map(inside, scalars))
+    return frozenset(expression.column for expression in parts if isinstance(expression, Reference))
 
 
 def free_columns(plan: Plan) -> frozenset[int]:
@@ -91,16 +91,18 @@ class FreeColumns:
 def substitute(scalar: Scalar, replacements: Mapping[int, Scalar]) -> Scalar:
     """The expression with columns replaced by expressions."""
 
-    def change(found: Scalar) -> Scalar:
-        return replacements.get(found.column, found) if isinstance(found, Reference) else found
+    def change(part: Scalar) -> Scalar:
+        return replacements.get(part.column, part) if isinstance(part, Reference) else part
 
     return transform_scalar(scalar, change)
 
 
 def substitute_in_plan(plan: Plan, replacements: Mapping[int, Scalar]) -> Plan:
     """The plan with its free columns replaced."""
-    inputs = tuple(substitute_in_plan(each, replacements) for each in children(plan))
-    return with_expressions(with_children(plan, inputs), lambda each: substitute(each, replacements))
+    inputs = tuple(substitute_in_plan(child, replacements) for child in children(plan))
+    return with_expressions(
+        with_children(plan, inputs), lambda expression: substitute(expression, replacements)
+    )
 
 
 def renumbered(plan: Plan, numbers: Numbers) -> tuple[Plan, Mapping[int, Field]]:
@@ -119,24 +121,24 @@ class _Copy:
     replacements: dict[int, Scalar]
 
     def plan(self, plan: Plan) -> Plan:
-        plan = with_children(plan, tuple(self.plan(each) for each in children(plan)))
-        plan = with_expressions(plan, lambda each: substitute(each, self.replacements))
+        plan = with_children(plan, tuple(self.plan(child) for child in children(plan)))
+        plan = with_expressions(plan, lambda expression: substitute(expression, self.replacements))
         match plan:
             case Scan(columns=table):
                 return replace(
-                    plan, columns=tuple(replace(each, field=self.new(each.field)) for each in table)
+                    plan, columns=tuple(replace(column, field=self.new(column.field)) for column in table)
                 )
-            case Values(fields=these) | Union(fields=these):
-                return replace(plan, fields=tuple(self.new(each) for each in these))
+            case Values(fields=fields_) | Union(fields=fields_):
+                return replace(plan, fields=tuple(self.new(field) for field in fields_))
             case Project(columns=columns):
                 return replace(
-                    plan, columns=tuple(replace(each, field=self.new(each.field)) for each in columns)
+                    plan, columns=tuple(replace(column, field=self.new(column.field)) for column in columns)
                 )
             case Aggregate(keys=keys, columns=calls):
                 return replace(
                     plan,
-                    keys=tuple(self.new(each) for each in keys),
-                    columns=tuple(replace(each, field=self.new(each.field)) for each in calls),
+                    keys=tuple(self.new(field) for field in keys),
+                    columns=tuple(replace(column, field=self.new(column.field)) for column in calls),
                 )
         return plan
 

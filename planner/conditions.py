@@ -16,7 +16,7 @@ def conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     """The conditions that must all be true; none for what is always true."""
     match condition:
         case And(arguments=arguments):
-            return tuple(each for argument in arguments for each in conjuncts(argument))
+            return tuple(conjunct for argument in arguments for conjunct in conjuncts(argument))
         case _ if is_true(condition):
             return ()
     return (condition,)
@@ -26,13 +26,13 @@ def disjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     """The conditions of which one must be true."""
     match condition:
         case Or(arguments=arguments):
-            return tuple(each for argument in arguments for each in disjuncts(argument))
+            return tuple(disjunct for argument in arguments for disjunct in disjuncts(argument))
     return (condition,)
 
 
 def conjunction(conditions: Iterable[Scalar]) -> Scalar:
     """All of the conditions, each once; of none: true."""
-    flat = tuple(dict.fromkeys(each for condition in conditions for each in conjuncts(condition)))
+    flat = tuple(dict.fromkeys(conjunct for condition in conditions for conjunct in conjuncts(condition)))
     if not flat:
         return TRUE
     return flat[0] if len(flat) == 1 else And(flat)
@@ -40,7 +40,7 @@ def conjunction(conditions: Iterable[Scalar]) -> Scalar:
 
 def disjunction(conditions: Iterable[Scalar]) -> Scalar:
     """One of the conditions, each once; of none: false."""
-    flat = tuple(dict.fromkeys(each for condition in conditions for each in disjuncts(condition)))
+    flat = tuple(dict.fromkeys(disjunct for condition in conditions for disjunct in disjuncts(condition)))
     if not flat:
         return FALSE
     return flat[0] if len(flat) == 1 else Or(flat)

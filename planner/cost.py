@@ -36,7 +36,7 @@ class Weights:
 
 def weights_from(kept: Mapping[str, float]) -> Weights:
     """As they were kept; the defaults of what was not, and nothing of what there is no more."""
-    return Weights(**{each.name: kept[each.name] for each in fields(Weights) if each.name in kept})
+    return Weights(**{weight.name: kept[weight.name] for weight in fields(Weights) if weight.name in kept})
 
 
 def work(features: Features, weights: Weights) -> Vector:

@@ -67,11 +67,11 @@ def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed:
         case Filter(condition=condition):
             return Where(inputs[0], condition)
         case Project(columns=columns):
-            return Compute(inputs[0], tuple(each for each in columns if each.field.column in needed))
+            return Compute(inputs[0], tuple(column for column in columns if column.field.column in needed))
         case Union(inputs=plans, fields=columns):
-            places = [place for place, each in enumerate(columns) if each.column in needed]
-            below = (tuple(logical.fields(each)[place] for place in places) for each in plans)
-            summands = tuple(keep(each, these) for each, these in zip(inputs, below, strict=True))
+            places = [place for place, field in enumerate(columns) if field.column in needed]
+            below = (tuple(logical.fields(plan)[place] for place in places) for plan in plans)
+            summands = tuple(keep(outcome, fields_) for outcome, fields_ in zip(inputs, below, strict=True))
             return Sum(summands, tuple(columns[place] for place in places))
         case _:
             assert_never(plan)

@@ -33,16 +33,16 @@ class Common:
             self.known[key] = moments, columns
             return moments
         moments, others = self.known[key]
-        own = {others[number].column: columns[number] for number in others}
-        renamed = tuple(Computed(own[each.column], refer(each)) for each in fields_of(moments.change))
+        renaming = {others[number].column: columns[number] for number in others}
+        renamed = tuple(Computed(renaming[field.column], refer(field)) for field in fields_of(moments.change))
         return moments.map(lambda outcome: Compute(outcome, renamed))
 
 
 def _shared(plan: Plan, given: frozenset[int]) -> tuple[_Key, Mapping[int, Field]]:
     """The plan with columns numbered as they come, and its own columns by these numbers."""
     same, numbers = renumbered(transform(plan, _unnamed), Numbers())
-    columns = {numbers[each.column].column: each for each in fields(plan)}
-    return (same, frozenset(number for number, each in columns.items() if each.column in given)), columns
+    columns = {numbers[field.column].column: field for field in fields(plan)}
+    return (same, frozenset(number for number, field in columns.items() if field.column in given)), columns
 
 
 def _unnamed(plan: Plan) -> Plan:

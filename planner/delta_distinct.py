@@ -13,16 +13,16 @@ def distinct_first(aggregate: Aggregate, numbers: Numbers) -> Aggregate:
 
     Only where all calls are of the same different values; else some would lose their repetitions.
     """
-    values = {each.call.arguments for each in aggregate.columns if each.call.distinct}
-    if len(values) != 1 or not all(_is_plain(each.call) for each in aggregate.columns):
+    values = {column.call.arguments for column in aggregate.columns if column.call.distinct}
+    if len(values) != 1 or not all(_is_plain(column.call) for column in aggregate.columns):
         return aggregate
     [arguments] = values
-    computed = tuple(Computed(numbers.field("value", each.type), each) for each in arguments)
+    computed = tuple(Computed(numbers.field("value", argument.type), argument) for argument in arguments)
     rows = Distinct(Project(aggregate.input, (*passing(aggregate.keys), *computed)))
-    given = tuple(refer(each.field) for each in computed)
+    given = tuple(refer(column.field) for column in computed)
     calls = tuple(
-        Aggregated(each.field, replace(each.call, arguments=given, distinct=False))
-        for each in aggregate.columns
+        Aggregated(column.field, replace(column.call, arguments=given, distinct=False))
+        for column in aggregate.columns
     )
     return Aggregate(rows, aggregate.keys, calls)
 

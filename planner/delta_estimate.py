@@ -98,15 +98,15 @@ class Estimator:
                 return _rows(outcome, float(len(rows)))
             case Choose(guard=guard, shortcut=shortcut, general=general):
                 return self.part(shortcut if self._holds(guard) else general)
-            case Sum(inputs=inputs, fields=these):
-                return sums.summed([self.part(each) for each in inputs], inputs, these)
+            case Sum(inputs=inputs, fields=fields_):
+                return sums.summed([self.part(input) for input in inputs], inputs, fields_)
             case Pairs(left=left, right=right, condition=condition):
                 return joins.pairs(self.part(left), self.part(right), condition, self.ledger)
             case Matched(left=left, right=right, condition=condition, negated=negated):
                 sides = self.part(left), self.part(right)
                 return joins.matched(*sides, condition, negated, self.ledger)
             case Among(input=child, of=of, keys=keys):
-                numbers = [each.column for each in keys]
+                numbers = [key.column for key in keys]
                 return joins.among(self.part(child), self.part(of), numbers, self.ledger)
             case _:
                 return self._over_one(outcome, self.part(outcome.input))
@@ -121,7 +121,7 @@ class Estimator:
                 return _where(part, condition)
             case Compute(columns=columns):
                 values = {
-                    each.field.column: computed(each.value, part.columns, part.rows) for each in columns
+                    column.field.column: computed(column.value, part.columns, part.rows) for column in columns
                 }
                 return replace(part, columns=values)
             case Negate():
@@ -146,9 +146,9 @@ class Estimator:
             run=lambda frame: frame.leaves[leaf],
             sample=self.frame.leaves[leaf],
             columns={
-                each.column: replace(spread, fresh=is_change and spread.grows and not self.scratch)
-                for each in read.fields
-                for spread in (known.columns[each.column],)
+                field.column: replace(spread, fresh=is_change and spread.grows and not self.scratch)
+                for field in read.fields
+                for spread in (known.columns[field.column],)
             },
             kind=Kind.CHANGE if is_change and not self.scratch else Kind.CONTENT,
             changes=frozenset({read.buffer}) if is_change else frozenset(),
@@ -163,7 +163,7 @@ class Estimator:
         """That each child has its parent is not known before a firing."""
         if self.scratch:
             return True
-        return not guard.level and all(self.buffers[each].only_grows for each in guard.appended)
+        return not guard.level and all(self.buffers[buffer].only_grows for buffer in guard.appended)
 
 
 def _rows(outcome: Rows, rows: float) -> Part:
@@ -171,7 +171,7 @@ def _rows(outcome: Rows, rows: float) -> Part:
     return Part(
         run=lambda frame: content(np.full(len(frame.news), rows)),
         sample=content(np.array([rows])),
-        columns={each.column: spread for each in fields(outcome)} or NO_COLUMNS,
+        columns={field.column: spread for field in fields(outcome)} or NO_COLUMNS,
         kind=Kind.CONTENT,
         changes=frozenset(),
         origin=frozenset(),

@@ -42,7 +42,9 @@ def recent(condition: Scalar, left: Part, right: Part) -> Callable[[Frame], Shar
     pair = both_grow(condition, left.columns, right.columns)
     buffers = [leaf[0] for leaf in left.origin if isinstance(leaf, tuple) and leaf[1] is Moment.AFTER]
     if pair is None:
-        return lambda frame: np.minimum(sum((_news(frame, each) for each in buffers), 0.0 * frame.news), 1.0)
+        return lambda frame: np.minimum(
+            sum((_news(frame, buffer) for buffer in buffers), 0.0 * frame.news), 1.0
+        )
     of_left, of_right = left.columns[pair[0]], right.columns[pair[1]]
 
     def share(frame: Frame) -> Share:

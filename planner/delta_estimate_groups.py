@@ -27,16 +27,16 @@ _EXTREMES: Final = (Tally.LEAST, Tally.GREATEST)
 
 def tallied(part: Part, keys: Sequence[Field], columns: Sequence[Tallied], ledger: Ledger) -> Part:
     """A row for each group that a row belongs to."""
-    found = _by_keys(part, keys, any(each.tally in _EXTREMES for each in columns), ledger)
-    spreads = {each.field.column: _spread(each, part, found.rows) for each in columns}
-    return replace(found, columns={**found.columns, **spreads})
+    groups = _by_keys(part, keys, any(column.tally in _EXTREMES for column in columns), ledger)
+    spreads = {column.field.column: _spread(column, part, groups.rows) for column in columns}
+    return replace(groups, columns={**groups.columns, **spreads})
 
 
 def grouped(part: Part, keys: Sequence[Field], columns: Sequence[Aggregated], ledger: Ledger) -> Part:
     """As of tallies; what an aggregate gives is taken to have always changed."""
-    found = _by_keys(part, keys, False, ledger)
-    spread = _of_groups(found.rows, Moves.ALWAYS, found.rows)
-    return replace(found, columns={**found.columns, **{each.field.column: spread for each in columns}})
+    groups = _by_keys(part, keys, False, ledger)
+    spread = _of_groups(groups.rows, Moves.ALWAYS, groups.rows)
+    return replace(groups, columns={**groups.columns, **{column.field.column: spread for column in columns}})
 
 
 def first(part: Part, limit: int | None, ledger: Ledger) -> Part:
@@ -52,19 +52,19 @@ def first(part: Part, limit: int | None, ledger: Ledger) -> Part:
         frame.gathered.append(gross(flow))
         return cut(net(flow), frame.news)
 
-    columns = {number: replace(each, moves=Moves.EXTREMES) for number, each in part.columns.items()}
-    found = replace(part, run=run, sample=cut(net(part.sample), np.ones(1)), columns=columns)
-    return _gathered(found, None, ledger)
+    columns = {number: replace(spread, moves=Moves.EXTREMES) for number, spread in part.columns.items()}
+    rows = replace(part, run=run, sample=cut(net(part.sample), np.ones(1)), columns=columns)
+    return _gathered(rows, None, ledger)
 
 
 def _by_keys(part: Part, keys: Sequence[Field], extremes: bool, ledger: Ledger) -> Part:
     """A row replaced by one with other keys belongs to two groups; of a new key each row is a group."""
-    numbers = frozenset(each.column for each in keys)
+    numbers = frozenset(key.column for key in keys)
     domain = combinations(sorted(numbers), part.columns, max(part.rows, 1.0))
-    twice = any(part.columns[each].moves is not Moves.NEVER for each in numbers)
+    twice = any(part.columns[key].moves is not Moves.NEVER for key in numbers)
     is_new = domain >= _UNIQUE * part.rows and not twice
     grows = growing(sorted(numbers), part.columns)
-    are_fresh = part.kind is Kind.CHANGE and any(part.columns[each].fresh for each in numbers)
+    are_fresh = part.kind is Kind.CHANGE and any(part.columns[key].fresh for key in numbers)
     is_grouped = part.keys == numbers and part.kind is Kind.CONTENT
 
     def count(flow: Flow, there: Vector, fresh: Vector) -> Vector:
@@ -76,12 +76,12 @@ def _by_keys(part: Part, keys: Sequence[Field], extremes: bool, ledger: Ledger) 
         if is_new:
             return np.asarray(np.minimum(looked, domain))
         came = np.minimum(flow[INSERTS], looked) if are_fresh else 0.0 * looked
-        found: Vector = different(domain * fresh, came) + different(domain * there, looked - came)
-        return found
+        groups: Vector = different(domain * fresh, came) + different(domain * there, looked - came)
+        return groups
 
-    def group(flow: Flow, news: Vector, own: Vector, there: Vector, fresh: Vector) -> Flow:
+    def group(flow: Flow, news: Vector, share: Vector, there: Vector, fresh: Vector) -> Flow:
         rows = count(flow, there, fresh)
-        moved = np.minimum(news * own, rows) if extremes else rows * 0.0
+        moved = np.minimum(news * share, rows) if extremes else rows * 0.0
         return np.stack([rows, rows * 0.0, rows * 0.0, moved, rows])
 
     def run(frame: Frame) -> Flow:
@@ -93,7 +93,7 @@ def _by_keys(part: Part, keys: Sequence[Field], extremes: bool, ledger: Ledger) 
 
     one = np.ones(1)
     sample = group(part.sample, one, one, one, one)
-    columns = {each: replace(part.columns[each], moves=Moves.NEVER) for each in sorted(numbers)}
+    columns = {key: replace(part.columns[key], moves=Moves.NEVER) for key in sorted(numbers)}
     return _gathered(replace(part, run=run, sample=sample, columns=columns), numbers, ledger)
 
 

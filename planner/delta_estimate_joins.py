@@ -65,8 +65,8 @@ def matched(left: Part, right: Part, condition: Scalar, negated: bool, ledger: L
 
     def combine(one: Flow, two: Flow, there: Shares) -> Flow:
         new, old, values = there
-        found = reached(share, seen(two) / values)
-        of_new, of_old = found * new, found * old
+        matching = reached(share, seen(two) / values)
+        of_new, of_old = matching * new, matching * old
         if met:  # the row has met what came: only if that was taken away it may be without a partner
             gone = two[MOVED] if right.kind is Kind.RENEWED else 0.0
             of_new, of_old = 1.0 - (1.0 - of_new) * gone, 1.0 - (1.0 - of_old) * gone
@@ -124,9 +124,9 @@ def _as_met(columns: Spreads, pair: tuple[int, int] | None, other: Spreads) -> S
     """Values that are equal to those that came are as fresh as these."""
     if pair is None:
         return columns
-    ours, came = pair[0], other[pair[1]]
-    fresh = {number: replace(each, fresh=came.fresh and each.grows) for number, each in columns.items()}
-    return {**fresh, ours: replace(fresh[ours], source=came.source)} if came.fresh else columns
+    place, came = pair[0], other[pair[1]]
+    fresh = {number: replace(spread, fresh=came.fresh and spread.grows) for number, spread in columns.items()}
+    return {**fresh, place: replace(fresh[place], source=came.source)} if came.fresh else columns
 
 
 def _split(flow: Flow) -> Flow:

@@ -32,31 +32,31 @@ def negated(part: Part) -> Part:
     )
 
 
-def summed(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Field]) -> Part:
+def summed(parts: Sequence[Part], nodes: Sequence[Weighted], fields_: Sequence[Field]) -> Part:
     """All rows of all. A content less another is a change, paired row by row; see `_adding`."""
     adding = _adding(parts)
-    contents = [each for each in parts if each.kind is not Kind.CHANGE]
-    keys = {each.keys for each in parts}
+    contents = [part for part in parts if part.kind is not Kind.CHANGE]
+    keys = {part.keys for part in parts}
     kind = _kind(parts)
     return Part(
-        run=lambda frame: adding([each.run(frame) for each in parts], _recent(parts, frame)),
-        sample=adding([each.sample for each in parts], 1.0),
-        columns=_columns(parts, nodes, these),
+        run=lambda frame: adding([part.run(frame) for part in parts], _recent(parts, frame)),
+        sample=adding([part.sample for part in parts], 1.0),
+        columns=_columns(parts, nodes, fields_),
         kind=kind,
-        changes=frozenset[int]().union(*(each.changes for each in parts)),
-        origin=frozenset[object]().union(*(each.origin for each in parts)),
+        changes=frozenset[int]().union(*(part.changes for part in parts)),
+        origin=frozenset[object]().union(*(part.origin for part in parts)),
         restricted=contents[0].restricted if kind is Kind.RENEWED and contents else frozenset(),
         keys=keys.pop() if len(keys) == 1 and kind is Kind.CONTENT else None,
-        arrived=frozenset[object]().union(*(each.arrived for each in parts)),
-        waiting=tuple(item for each in parts for item in each.waiting),
-        before=all(each.before for each in parts),
-        needs=frozenset.intersection(*(each.needs for each in parts)),
+        arrived=frozenset[object]().union(*(part.arrived for part in parts)),
+        waiting=tuple(item for part in parts for item in part.waiting),
+        before=all(part.before for part in parts),
+        needs=frozenset.intersection(*(part.needs for part in parts)),
     )
 
 
 def consolidated(part: Part, ledger: Ledger) -> Part:
     """Of rows replaced by rows that are the same nothing is left; one replaced often is replaced once."""
-    moves = max((each.moves for each in part.columns.values()), default=Moves.NEVER)
+    moves = max((spread.moves for spread in part.columns.values()), default=Moves.NEVER)
 
     def merge(flow: Flow) -> Flow:
         result = flow.copy()
@@ -83,10 +83,10 @@ def consolidated(part: Part, ledger: Ledger) -> Part:
 
 
 def _kind(parts: Sequence[Part]) -> Kind:
-    contents = [each.kind is not Kind.CHANGE for each in parts]
+    contents = [part.kind is not Kind.CHANGE for part in parts]
     if all(contents):
         return Kind.CONTENT
-    return Kind.RENEWED if any(contents) and not any(each.retracted for each in parts) else Kind.CHANGE
+    return Kind.RENEWED if any(contents) and not any(part.retracted for part in parts) else Kind.CHANGE
 
 
 def _adding(parts: Sequence[Part]) -> Callable[[list[Flow], Vector | float], Flow]:
@@ -97,34 +97,37 @@ def _adding(parts: Sequence[Part]) -> Callable[[list[Flow], Vector | float], Flo
     changes come to is renewed: its rows are those that are then there, and of what came it keeps the share
     that was taken away.
     """
-    kind, retracts = _kind(parts), any(each.retracted for each in parts)
-    keyed = len({each.keys for each in parts}) == 1 and parts[0].keys is not None
-    contents = [place for place, each in enumerate(parts) if each.kind is not Kind.CHANGE]
-    taken = [place for place, each in enumerate(parts) if each.retracted]
+    kind, retracts = _kind(parts), any(part.retracted for part in parts)
+    keyed = len({part.keys for part in parts}) == 1 and parts[0].keys is not None
+    contents = [place for place, part in enumerate(parts) if part.kind is not Kind.CHANGE]
+    taken = [place for place, part in enumerate(parts) if part.retracted]
     changes = [place for place in range(len(parts)) if place not in contents and place not in taken]
 
     def alike(flows: list[Flow], _: Vector | float) -> Flow:
         total = _total(flows)
         if keyed and kind is Kind.CONTENT:
-            total[BASIS] = np.maximum.reduce([each[INSERTS] for each in flows])
+            total[BASIS] = np.maximum.reduce([flow[INSERTS] for flow in flows])
         return total
 
     def renewed(flows: list[Flow], _: Vector | float) -> Flow:
-        total, came = _total([flows[each] for each in contents]), _total([flows[each] for each in changes])
+        total, came = (
+            _total([flows[place] for place in contents]),
+            _total([flows[place] for place in changes]),
+        )
         total[INSERTS] = np.maximum(total[INSERTS] + net(came), 0.0)
         total[BASIS] = np.maximum(total[BASIS] + net(came), 0.0)
         total[MOVED] = (came[UPDATES] + came[DELETES]) / np.maximum(gross(came), _LEAST)
         return total
 
     def between(flows: list[Flow], recent: Vector | float) -> Flow:
-        total = _total([flows[each] for each in (*contents, *taken)])
+        total = _total([flows[place] for place in (*contents, *taken)])
         if not changes:
             return paired(total)
         same = np.minimum(total[INSERTS], total[DELETES])
         total[INSERTS] -= same
         total[DELETES] -= same
         total[BASIS] = 0.0
-        came = _total([flows[each] for each in changes])
+        came = _total([flows[place] for place in changes])
         both = np.minimum(total[DELETES], came[INSERTS]) * recent
         total[DELETES] -= both
         came[INSERTS] -= both
@@ -137,22 +140,22 @@ def _adding(parts: Sequence[Part]) -> Callable[[list[Flow], Vector | float], Flo
 
 def _recent(parts: Sequence[Part], frame: Frame) -> Vector | float:
     """The share of what is retracted that has only just come."""
-    return next((each.recent(frame) for each in parts if each.retracted and each.recent), 0.0)
+    return next((part.recent(frame) for part in parts if part.retracted and part.recent), 0.0)
 
 
 def _total(flows: Sequence[Flow]) -> Flow:
     total = flows[0].copy()
-    for each in flows[1:]:
-        total += each
+    for flow in flows[1:]:
+        total += flow
     return total
 
 
-def _columns(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[Field]) -> Spreads:
-    found = {}
-    for place, each in enumerate(these):
+def _columns(parts: Sequence[Part], nodes: Sequence[Weighted], fields_: Sequence[Field]) -> Spreads:
+    columns = {}
+    for place, field in enumerate(fields_):
         spreads = [part.columns[fields(node)[place].column] for part, node in zip(parts, nodes, strict=True)]
         one_source = len({spread.source for spread in spreads}) == 1
-        found[each.column] = replace(
+        columns[field.column] = replace(
             spreads[0],
             moves=max(spread.moves for spread in spreads),
             most=max(spread.most for spread in spreads),
@@ -160,4 +163,4 @@ def _columns(parts: Sequence[Part], nodes: Sequence[Weighted], these: Sequence[F
             rows=max(spread.rows for spread in spreads),
             fresh=all(spread.fresh for spread in spreads),
         )
-    return found
+    return columns

@@ -43,11 +43,13 @@ def inner_change(
     """
     parents = _parents(inputs, fresh)
     order = _parents_first(parents)
-    numbers = [frozenset(each.column for each in fields(one.moments.before)) for one in inputs]
+    numbers = [frozenset(field.column for field in fields(one.moments.before)) for one in inputs]
     if len(inputs) > MOST_TERMS:
-        order = _neighbours_together(parents, join_graph(numbers, [each.keys for each in inputs], conditions))
+        order = _neighbours_together(
+            parents, join_graph(numbers, [input.keys for input in inputs], conditions)
+        )
     ordered = [inputs[place] for place in order]
-    graph = join_graph([numbers[place] for place in order], [each.keys for each in ordered], conditions)
+    graph = join_graph([numbers[place] for place in order], [input.keys for input in ordered], conditions)
     every = range(len(ordered))
     return _Telescope(ordered, graph, fresh, columns).change(every, frozenset(every)).rows
 
@@ -58,9 +60,9 @@ def _parents(inputs: Sequence[Input], fresh: Fresh) -> Mapping[int, frozenset[in
         child: frozenset(
             parent
             for parent, other in enumerate(inputs)
-            if parent != child and fresh(other.moments, each.moments)
+            if parent != child and fresh(other.moments, input.moments)
         )
-        for child, each in enumerate(inputs)
+        for child, input in enumerate(inputs)
     }
 
 
@@ -69,7 +71,7 @@ def _parents_first(parents: Mapping[int, frozenset[int]]) -> list[int]:
     ordered: list[int] = []
     waiting = list(parents)
     while waiting:
-        following = next((each for each in waiting if parents[each].isdisjoint(waiting)), waiting[0])
+        following = next((place for place in waiting if parents[place].isdisjoint(waiting)), waiting[0])
         waiting.remove(following)
         ordered.append(following)
     return ordered
@@ -80,7 +82,7 @@ def _neighbours_together(parents: Mapping[int, frozenset[int]], graph: JoinGraph
     ordered: list[int] = []
     waiting = set(parents)
     while waiting:
-        free = {each for each in waiting if parents[each].isdisjoint(waiting)} or waiting
+        free = {place for place in waiting if parents[place].isdisjoint(waiting)} or waiting
         beside = next((met for one in reversed(ordered) if (met := graph.neighbours[one] & free)), free)
         following = min(beside, key=lambda place: (len(graph.neighbours[place]), place))
         waiting.remove(following)
@@ -114,8 +116,8 @@ class _Telescope:
             middle = steps.start + len(steps) // 2
             halves = (range(steps.start, middle), range(middle, steps.stop))
             changes = [self.change(half, self.graph.connected(half, places)) for half in halves]
-            met = (self._met(each, places, half) for each, half in zip(changes, halves, strict=True))
-            terms = [keep(each, columns) for each in met]
+            met = (self._met(partial, places, half) for partial, half in zip(changes, halves, strict=True))
+            terms = [keep(outcome, columns) for outcome in met]
         return _Joined(Sum(tuple(terms), columns), places)
 
     def _term(self, place: int, places: Places, columns: tuple[Field, ...]) -> Weighted:
@@ -123,9 +125,9 @@ class _Telescope:
         moments = self.inputs[place].moments
         alone = _Joined(moments.change, frozenset({place}))
         term = keep(self._met(alone, places, range(place, place + 1)), columns)
-        later = (self.inputs[each].moments for each in sorted(places) if each > place)
-        guards = (self.fresh(moments, each) for each in later)
-        guard = next((found for found in guards if found is not None), None)
+        later = (self.inputs[other].moments for other in sorted(places) if other > place)
+        guards = (self.fresh(moments, later_moments) for later_moments in later)
+        guard = next((possible for possible in guards if possible is not None), None)
         return chosen(guard, Rows((), columns), term)
 
     def _met(self, change: _Joined, places: Places, steps: range) -> Weighted:
@@ -140,8 +142,8 @@ class _Telescope:
             following = min(waiting, key=lambda place: (growth[place], place))
             waiting.remove(following)
             joined.add(following)
-            met = [each.condition for each in unmet if each.places <= joined]
-            unmet = [each for each in unmet if not each.places <= joined]
+            met = [requirement.condition for requirement in unmet if requirement.places <= joined]
+            unmet = [requirement for requirement in unmet if not requirement.places <= joined]
             moments = self.inputs[following].moments
             partners = moments.after if following < steps.start else moments.before
             rows = Pairs(rows, partners, conjunction(met))
@@ -154,12 +156,16 @@ class _Telescope:
         """The columns of these places that are read once the others have joined them."""
         if len(places) == len(self.inputs):
             return self.columns
-        asked = references(*(each.condition for each in self._unmet(places)))
-        wanted = asked.union(each.column for each in self.columns)
-        present = (each for place in sorted(places) for each in fields(self.inputs[place].moments.before))
-        return tuple(each for each in present if each.column in wanted)
+        asked = references(*(requirement.condition for requirement in self._unmet(places)))
+        wanted = asked.union(field.column for field in self.columns)
+        present = (field for place in sorted(places) for field in fields(self.inputs[place].moments.before))
+        return tuple(field for field in present if field.column in wanted)
 
     def _unmet(self, places: Places) -> list[Requirement]:
         """The conditions that pairs of these places do not meet yet; a single input has met none."""
         is_paired = len(places) > 1
-        return [each for each in self.graph.requirements if not (is_paired and each.places <= places)]
+        return [
+            requirement
+            for requirement in self.graph.requirements
+            if not (is_paired and requirement.places <= places)
+        ]

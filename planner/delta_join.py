@@ -42,17 +42,17 @@ def _outer(left: Moments, right: Moments, condition: Scalar, fresh: Fresh, steps
 
     d(L x R) = dL x R0 + L1 x dR: of L1 only the affected rows meet dR, of R0 only the partners meet dL.
     """
-    found = _partnership(left, right, condition, fresh, steps)
-    first = Pairs(left.change, found.partners, condition)
-    second = Pairs(found.affected, right.change, condition)
+    partnership = _partnership(left, right, condition, fresh, steps)
+    first = Pairs(left.change, partnership.partners, condition)
+    second = Pairs(partnership.affected, right.change, condition)
     columns = fields(first)
-    return Sum((first, second, _padded(found.rows(negated=True), columns)), columns)
+    return Sum((first, second, _padded(partnership.rows(negated=True), columns)), columns)
 
 
 def _padded(rows: Weighted, columns: tuple[Field, ...]) -> Weighted:
     """The rows with NULL in those columns that they have not."""
-    present = {each.column for each in fields(rows)}
-    values = (refer(each) if each.column in present else Constant(None, each.type) for each in columns)
+    present = {field.column for field in fields(rows)}
+    values = (refer(field) if field.column in present else Constant(None, field.type) for field in columns)
     return Compute(rows, tuple(map(Computed, columns, values)))
 
 
@@ -95,12 +95,12 @@ def _partnership(
     dR the rows without a left row are there too; they are nobody's partners.
     """
     new, old_and_new = (
-        Matched(each, right.change, condition, negated=False) for each in (left.change, left.after)
+        Matched(rows, right.change, condition, negated=False) for rows in (left.change, left.after)
     )
     affected = steps.add("rows whose partners change", chosen(fresh(right, left), new, old_and_new))
     concerned = Sum((left.change, affected), fields(affected))
     partners = steps.add("their partners before", Matched(right.before, concerned, condition, negated=False))
-    looked_at = tuple(each for each in fields(partners) if each.column in references(condition))
+    looked_at = tuple(field for field in fields(partners) if field.column in references(condition))
     before = steps.add("partners present before", Consolidate(keep(partners, looked_at)))
     arrived = keep(right.change, looked_at)
     after = steps.add("partners present after", Consolidate(Sum((before, arrived), looked_at)))

@@ -39,17 +39,17 @@ def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weight
 
 def equal_columns(conditions: Iterable[Scalar]) -> set[tuple[int, int]]:
     """The pairs of columns, both ways round, that the conditions say are equal."""
-    found = set()
-    for each in conditions:
-        match each:
-            case Call(arguments=(Reference(column=one), Reference(column=other))) if is_equality(each):
-                found |= {(one, other), (other, one)}
-    return found
+    pairs = set()
+    for condition in conditions:
+        match condition:
+            case Call(arguments=(Reference(column=one), Reference(column=other))) if is_equality(condition):
+                pairs |= {(one, other), (other, one)}
+    return pairs
 
 
 def _table(outcome: Weighted, buffers: Sequence[Buffer]) -> TableBuffer | None:
     """The table of whose rows, under their columns' numbers, the outcome's are made one by one."""
-    leaves = [buffers[each.buffer] for each in within(outcome) if isinstance(each, Read)]
+    leaves = [buffers[leaf.buffer] for leaf in within(outcome) if isinstance(leaf, Read)]
     return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], TableBuffer) else None
 
 
@@ -73,4 +73,4 @@ def _numbers(buffer: TableBuffer, tables: Tables) -> dict[str, int]:
         return {}
     read = dict(zip(buffer.attributes, buffer.fields, strict=True))
     columns = tables[buffer.table].columns
-    return {each.name: read[each.attribute].column for each in columns if each.attribute in read}
+    return {column.name: read[column.attribute].column for column in columns if column.attribute in read}

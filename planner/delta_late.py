@@ -25,18 +25,23 @@ def late_change(
     equal = {column for pair in equal_columns(conditions) for column in pair}
     values: dict[int, Scalar] = {}
     stored = list(inputs)
-    for place, each in enumerate(inputs):
-        found = _values(each.moments)
-        meets_few = any(one.column in equal for one in fields(each.moments.before))
-        if found and meets_few and equal.isdisjoint(found) and all(map(found.keys().isdisjoint, each.keys)):
-            values |= found
-            stored[place] = replace(each, moments=_stored(each.moments))
+    for place, input in enumerate(inputs):
+        input_values = _values(input.moments)
+        meets_few = any(one.column in equal for one in fields(input.moments.before))
+        if (
+            input_values
+            and meets_few
+            and equal.isdisjoint(input_values)
+            and all(map(input_values.keys().isdisjoint, input.keys))
+        ):
+            values |= input_values
+            stored[place] = replace(input, moments=_stored(input.moments))
     if not values:
         return inner_change(inputs, conditions, columns, fresh)
-    wanted = [values.get(each.column, refer(each)) for each in columns]
+    wanted = [values.get(field.column, refer(field)) for field in columns]
     read = references(*wanted)
-    below = tuple(each for one in stored for each in fields(one.moments.before) if each.column in read)
-    pairs = inner_change(stored, [substitute(each, values) for each in conditions], below, fresh)
+    below = tuple(field for one in stored for field in fields(one.moments.before) if field.column in read)
+    pairs = inner_change(stored, [substitute(condition, values) for condition in conditions], below, fresh)
     return Compute(pairs, tuple(map(Computed, columns, wanted)))
 
 
@@ -44,7 +49,9 @@ def _values(moments: Moments) -> Mapping[int, Scalar]:
     """What is computed from groups that are stored; nothing where rows are anything else."""
     match moments:
         case Moments(before=Compute(columns=columns), change=Consolidate(input=Compute())):
-            return {each.field.column: each.value for each in columns if each.value != refer(each.field)}
+            return {
+                column.field.column: column.value for column in columns if column.value != refer(column.field)
+            }
         case _:
             return {}
 

@@ -21,4 +21,4 @@ METHODS: Final = (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE)
 
 def methods_of(options: Mapping[str, object]) -> tuple[Method, ...]:
     """In which order the options of a query have them tried: a forced one before the cheaper ones."""
-    return tuple(sorted(METHODS, key=lambda each: each.value != options.get("METHOD")))
+    return tuple(sorted(METHODS, key=lambda method: method.value != options.get("METHOD")))

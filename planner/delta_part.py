@@ -50,10 +50,10 @@ class Frame:
     def grown(self, buffers: Sequence[int], moment: Moment = Moment.AFTER) -> Vector:
         """Which share of the values that grow with these buffers' rows has come."""
         share = np.ones(len(self.news))
-        for each in buffers:
-            held = self.leaves.get((each, moment), self.leaves.get((each, Moment.BEFORE)))
+        for buffer in buffers:
+            held = self.leaves.get((buffer, moment), self.leaves.get((buffer, Moment.BEFORE)))
             if held is not None:
-                share = share * np.clip(held[INSERTS] / self.ends[each], _LEAST_SHARE, 1.0)
+                share = share * np.clip(held[INSERTS] / self.ends[buffer], _LEAST_SHARE, 1.0)
         return share
 
 
@@ -113,11 +113,11 @@ class Ledger:
 
     def record(self, waiting: tuple[Leaf | None, ...], occasion: Occasion) -> None:
         """Work that is done then; None is a join or a grouping."""
-        for each in waiting:
-            if each is None:
+        for leaf in waiting:
+            if leaf is None:
                 self.operators[occasion] += 1
             else:
-                self.scans[each, occasion] += 1
+                self.scans[leaf, occasion] += 1
 
 
 def recorded(part: Part, ledger: Ledger) -> tuple[Leaf | None, ...]:
@@ -130,15 +130,15 @@ def recorded(part: Part, ledger: Ledger) -> tuple[Leaf | None, ...]:
 
 def presence(rows: Vector) -> Vector:
     """How likely it is that there is a row."""
-    found: Vector = np.minimum(rows, 1.0)
-    return found
+    shares: Vector = np.minimum(rows, 1.0)
+    return shares
 
 
 def _basis(flow: Flow) -> Vector:
-    found: Vector = flow[BASIS]
-    return found
+    basis: Vector = flow[BASIS]
+    return basis
 
 
 def _rows(flow: Flow) -> Vector:
-    found: Vector = flow[INSERTS]
-    return found
+    inserts: Vector = flow[INSERTS]
+    return inserts

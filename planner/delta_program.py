@@ -36,12 +36,12 @@ class Program:
         """The last step."""
         return self.steps[-1][1]
 
-    def run(self, leaves: Mapping[Leaf, Flow], own: Vector) -> tuple[Flow, Features]:
+    def run(self, leaves: Mapping[Leaf, Flow], none: Vector) -> tuple[Flow, Features]:
         """The change that firings give and what they do for it; own: the rows of the content before."""
         came = {buffer: gross(leaves[buffer, Moment.CHANGE]) for buffer in self.subplan.reads}
-        everything: Vector = np.sum(list(came.values()), axis=0) if came else own * 0.0
-        held = sum((leaves[each, Moment.AFTER][0] for each in came), own * 0.0)
-        frame = Frame(leaves, np.minimum(everything / np.maximum(held, 1.0), 1.0), own, self.ends)
+        everything: Vector = np.sum(list(came.values()), axis=0) if came else none * 0.0
+        held = sum((leaves[buffer, Moment.AFTER][0] for buffer in came), none * 0.0)
+        frame = Frame(leaves, np.minimum(everything / np.maximum(held, 1.0), 1.0), none, self.ends)
         for number, part in self.steps:
             frame.steps[number] = part.run(frame)
         outcome = frame.steps[self.steps[-1][0]]
@@ -58,7 +58,9 @@ class Program:
         features[0] = presence(everything)
         for occasion, count in self.ledger.operators.items():
             features[1] += count * active[occasion]
-        features[2] = sum((came[each] for each, moment in self.reads if moment is Moment.CHANGE), features[2])
+        features[2] = sum(
+            (came[buffer] for buffer, moment in self.reads if moment is Moment.CHANGE), features[2]
+        )
         for (leaf, occasion), count in self.ledger.scans.items():
             features[3] += count * frame.leaves[leaf][0] * active[occasion]
         features[4] = sum(frame.joined, features[4])
@@ -70,26 +72,26 @@ class Program:
 def _likely(occasion: Occasion, frame: Frame, came: Mapping[int, Vector], none: Vector) -> Vector:
     """How likely it is that there is work."""
     changes, needs = occasion
-    likely = presence(sum((came[each] for each in changes), none))
-    for each in needs:
-        likely = likely * presence(frame.leaves[each][0])
+    likely = presence(sum((came[buffer] for buffer in changes), none))
+    for leaf in needs:
+        likely = likely * presence(frame.leaves[leaf][0])
     return likely
 
 
-def program(subplan: Subplan, known: Mapping[int, Known], own: Known | None) -> Program:
+def program(subplan: Subplan, known: Mapping[int, Known], own_known: Known | None) -> Program:
     """The subplan over buffers of which this is known; without its `own`: from scratch."""
-    scratch = own is None
+    scratch = own_known is None
     everything = frozenset(subplan.reads)
     if scratch:
         facts = Facts(lambda _: True, unwritten=everything | {subplan.writes})
         subplan = specialise(subplan, facts)
-    buffers = dict(known) if own is None else {**known, subplan.writes: own}
+    buffers = dict(known) if own_known is None else {**known, subplan.writes: own_known}
     leaves = {
-        (number, moment): content(np.array([each.rows]))
-        for number, each in buffers.items()
+        (number, moment): content(np.array([known_buffer.rows]))
+        for number, known_buffer in buffers.items()
         for moment in Moment
     }
-    ends = {number: each.rows for number, each in buffers.items()}
+    ends = {number: known_buffer.rows for number, known_buffer in buffers.items()}
     estimator = Estimator(buffers, Frame(leaves, np.ones(1), np.ones(1), ends), scratch)
-    steps = tuple((each.number, estimator.step(each, everything)) for each in subplan.steps)
+    steps = tuple((step.number, estimator.step(step, everything)) for step in subplan.steps)
     return Program(steps, estimator.ledger, frozenset(estimator.read), subplan, ends)

@@ -77,11 +77,11 @@ class Tallying:
         """The tallies that make of two rows of a group, of older and of newer input, the row of both."""
         return tuple(
             Tallied(
-                each.field,
-                each.tally if each.tally in (Tally.LEAST, Tally.GREATEST) else Tally.SUM,
-                refer(each.field),
+                column.field,
+                column.tally if column.tally in (Tally.LEAST, Tally.GREATEST) else Tally.SUM,
+                refer(column.field),
             )
-            for each in self.stored
+            for column in self.stored
         )
 
 
@@ -92,13 +92,13 @@ def tallying(aggregate: Aggregate, not_null: frozenset[int], numbers: Numbers) -
     """
     ledger = _Ledger(numbers, not_null, bool(aggregate.keys))
     columns = list(passing(aggregate.keys))
-    for each in aggregate.columns:
-        if each.call.distinct or each.call.order:
+    for column in aggregate.columns:
+        if column.call.distinct or column.call.order:
             return None
-        value = _value(each.call, each.field.name, ledger)
+        value = _value(column.call, column.field.name, ledger)
         if value is None:
             return None
-        columns.append(Computed(each.field, value))
+        columns.append(Computed(column.field, value))
     stored = tuple(ledger.stored.values())
     return Tallying(stored, tuple(columns), all(map(_is_invertible, stored)))
 

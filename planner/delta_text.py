@@ -41,9 +41,9 @@ from planner.weighted_tree import inputs, within
 def delta_text(plan: DeltaPlan) -> str:
     """Every buffer, and behind a node's the steps that write it, a line for each node."""
     outcomes = (step.outcome for subplan in plan.subplans for step in subplan.steps)
-    named = (each for outcome in outcomes for node in within(outcome) for each in fields(node))
-    lines = _Lines(PartsText({each.column: each.name for each in named}))
-    subplans = {each.writes: each for each in plan.subplans}
+    named = (field for outcome in outcomes for node in within(outcome) for field in fields(node))
+    lines = _Lines(PartsText({field.column: field.name for field in named}))
+    subplans = {subplan.writes: subplan for subplan in plan.subplans}
     written = (line for buffer in plan.buffers for line in lines.buffer(buffer, subplans.get(buffer.number)))
     return "\n".join(written) + "\n"
 
@@ -68,8 +68,8 @@ class _Lines:
 
     def _outcome(self, outcome: Weighted, indent: str) -> Iterator[str]:
         yield indent + self._node(outcome)
-        for each in inputs(outcome):
-            yield from self._outcome(each, indent + "  ")
+        for input in inputs(outcome):
+            yield from self._outcome(input, indent + "  ")
 
     def _node(self, outcome: Weighted) -> str:
         match outcome:
@@ -122,6 +122,6 @@ class _Lines:
 
 
 def _guard(guard: Guard) -> str:
-    conditions = [f"{each} only grew" for each in guard.appended]
+    conditions = [f"{buffer} only grew" for buffer in guard.appended]
     conditions += [f"{one} is level with {other}" for one, other in guard.level]
     return f"if {' and '.join(conditions)}"

@@ -35,10 +35,12 @@ class Writer:
 
     def table(self, scan: Scan, needed: frozenset[int]) -> Moments:
         """The content of a table, by the columns of it that are needed."""
-        used = tuple(each for each in scan.columns if each.field.column in needed)
-        columns = tuple(each.field for each in used)
+        used = tuple(column for column in scan.columns if column.field.column in needed)
+        columns = tuple(column.field for column in used)
         number = len(self.buffers)
-        self.buffers.append(TableBuffer(number, scan.table, columns, tuple(each.attribute for each in used)))
+        self.buffers.append(
+            TableBuffer(number, scan.table, columns, tuple(column.attribute for column in used))
+        )
         return read(number, columns)
 
     def own(self, columns: tuple[Field, ...]) -> Weighted:
@@ -49,8 +51,8 @@ class Writer:
         """A subplan with the outcome as its last step; the content of its buffer."""
         number, columns = len(self.buffers), fields(outcome)
         steps.add(what, outcome)
-        leaves = (each for step in steps.steps for each in within(step.outcome))
-        inputs = {each.buffer for each in leaves if isinstance(each, Read)} - {number}
+        leaves = (leaf for step in steps.steps for leaf in within(step.outcome))
+        inputs = {leaf.buffer for leaf in leaves if isinstance(leaf, Read)} - {number}
         self.buffers.append(NodeBuffer(number, what, columns))
         self.subplans.append(Subplan(number, tuple(sorted(inputs)), tuple(steps.steps), method.value))
         return read(number, columns)

@@ -48,7 +48,9 @@ class Properties:
     def determined(self, columns: Columns) -> Columns:
         """The columns that rows agree on if they agree on these, by the dependencies one after the other."""
         while True:
-            more = columns.union(*(each.on for each in self.dependencies if each.of <= columns))
+            more = columns.union(
+                *(dependency.on for dependency in self.dependencies if dependency.of <= columns)
+            )
             if more == columns:
                 return columns
             columns = more
@@ -65,8 +67,8 @@ class Properties:
         left. A column equal to a constant is the same in all rows; two equal columns determine each other.
         """
         read = references(condition) & self.columns
-        not_null = {each for each in read if rejects_nulls(condition, frozenset({each}))}
-        more = tuple(each for one in conjuncts(condition) for each in _equal(one, self.columns))
+        not_null = {column for column in read if rejects_nulls(condition, frozenset({column}))}
+        more = tuple(dependency for one in conjuncts(condition) for dependency in _equal(one, self.columns))
         dependencies = (*self.dependencies, *more)
         return settled(replace(self, not_null=self.not_null | not_null, dependencies=dependencies))
 
@@ -76,45 +78,52 @@ class Properties:
         A key is one as long as all its columns are there, and all that is left is one if it determines a key.
         A dependency between what is left holds, also one that went by way of what is not.
         """
-        keys = tuple(each for each in self.keys if each <= columns)
+        keys = tuple(key for key in self.keys if key <= columns)
         if not keys and self.is_key(columns):
             keys = (columns,)
-        unique = tuple(each for each in self.unique if each <= columns)
-        left = (Dependency(each.of, self.determined(each.of) & columns) for each in self.dependencies)
-        dependencies = tuple(each for each in left if each.of <= columns)
+        unique = tuple(key for key in self.unique if key <= columns)
+        left = (
+            Dependency(dependency.of, self.determined(dependency.of) & columns)
+            for dependency in self.dependencies
+        )
+        dependencies = tuple(dependency for dependency in left if dependency.of <= columns)
         return settled(Properties(columns, keys, unique, self.not_null & columns, dependencies))
 
 
-def settled(found: Properties) -> Properties:
+def settled(properties: Properties) -> Properties:
     """The same, unique columns that are never NULL among the keys, and the keys as small as can be."""
-    keys = {*found.keys, *(each for each in found.unique if each <= found.not_null)}
-    found = replace(found, keys=tuple(keys))
-    small = sorted({_smallest(found, each) for each in keys}, key=lambda each: (len(each), sorted(each)))
-    minimal = [each for each in small if not any(other < each for other in small)]
+    keys = {*properties.keys, *(key for key in properties.unique if key <= properties.not_null)}
+    properties = replace(properties, keys=tuple(keys))
+    small = sorted({_smallest(properties, key) for key in keys}, key=lambda key: (len(key), sorted(key)))
+    minimal = [key for key in small if not any(other < key for other in small)]
     return replace(
-        found,
+        properties,
         keys=tuple(minimal[:_MOST_KEYS]),
-        dependencies=tuple(dict.fromkeys(each for each in found.dependencies if not each.on <= each.of)),
+        dependencies=tuple(
+            dict.fromkeys(
+                dependency for dependency in properties.dependencies if not dependency.on <= dependency.of
+            )
+        ),
     )
 
 
-def _smallest(found: Properties, key: Columns) -> Columns:
+def _smallest(properties: Properties, key: Columns) -> Columns:
     """The key without columns that the others determine."""
     for column in sorted(key):
-        if found.is_key(key - {column}):
+        if properties.is_key(key - {column}):
             key -= {column}
     return key
 
 
-def _equal(condition: Scalar, own: Columns) -> Iterator[Dependency]:
+def _equal(condition: Scalar, columns: Columns) -> Iterator[Dependency]:
     match condition:
         case Call(arguments=(Reference(column=one), Reference(column=other))) if is_equality(condition):
-            if {one, other} <= own:
+            if {one, other} <= columns:
                 yield from equivalent(one, other)
         case Call(arguments=(Reference(column=column), Constant())) if is_equality(condition):
-            yield Dependency(NONE, frozenset({column}) & own)
+            yield Dependency(NONE, frozenset({column}) & columns)
         case Call(arguments=(Constant(), Reference(column=column))) if is_equality(condition):
-            yield Dependency(NONE, frozenset({column}) & own)
+            yield Dependency(NONE, frozenset({column}) & columns)
 
 
 def equivalent(one: int, other: int) -> Iterable[Dependency]:

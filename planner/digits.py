@@ -27,13 +27,13 @@ class Part(NamedTuple):
 
 def parts_of(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
     """The parts that make up all values of the expression; None where the rows tell how many digits."""
-    found = _parts(scalar, storage)
-    return None if found is None or len(found) > _MOST_PARTS else found
+    parts = _parts(scalar, storage)
+    return None if parts is None or len(parts) > _MOST_PARTS else parts
 
 
 def _parts(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
     match storage(scalar):
-        case found if found == NO_DIGITS:
+        case digits if digits == NO_DIGITS:
             return ()
         case Decimal(scale=scale):
             return (Part(scale, scalar),)
@@ -41,36 +41,38 @@ def _parts(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
         case Case():
             return _of_case(scalar, storage)
         case Coalesce(arguments=(*some, last)):
-            branches = tuple(Branch(Not(IsNull(each)), each) for each in some)
+            branches = tuple(Branch(Not(IsNull(expression)), expression) for expression in some)
             return _of_case(Case(branches, last, scalar.type), storage)
         case Call(function=function, arguments=arguments) if function in (*_ADDED, _MULTIPLIED, *_KEPT):
-            return _of_call(scalar, [_parts(each, storage) for each in arguments])
+            return _of_call(scalar, [_parts(argument, storage) for argument in arguments])
     return None
 
 
 def _of_case(case: Case, storage: StorageOf) -> Sequence[Part] | None:
-    found: list[Part] = []
+    together: list[Part] = []
     missing = Constant(None, case.type)
-    results = (*(each.result for each in case.branches), case.default)
+    results = (*(branch.result for branch in case.branches), case.default)
     for place, result in enumerate(results):
         parts = _parts(result, storage)
         if parts is None:
             return None
         for digits, value in parts:
             chosen = [value if place == number else missing for number in range(len(results))]
-            branches = (replace(each, result=one) for each, one in zip(case.branches, chosen, strict=False))
-            found.append(Part(digits, Case(tuple(branches), chosen[-1], case.type)))
-    return found
+            branches = (
+                replace(branch, result=one) for branch, one in zip(case.branches, chosen, strict=False)
+            )
+            together.append(Part(digits, Case(tuple(branches), chosen[-1], case.type)))
+    return together
 
 
 def _of_call(call: Call, arguments: Sequence[Sequence[Part] | None]) -> Sequence[Part] | None:
-    known = [each for each in arguments if each is not None]
+    known = [parts for parts in arguments if parts is not None]
     if len(known) < len(arguments):
         return None
     add = sum if call.function == _MULTIPLIED else max
     return [
         Part(
-            add(each.digits for each in chosen), replace(call, arguments=tuple(each.value for each in chosen))
+            add(part.digits for part in chosen), replace(call, arguments=tuple(part.value for part in chosen))
         )
         for chosen in product(*known)
     ]

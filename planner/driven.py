@@ -18,8 +18,8 @@ def is_driven(outcome: Weighted, steps: Mapping[int, bool]) -> bool:
         case Use(step=step):
             return steps[step]
         case Sum() | Choose():
-            return all(is_driven(each, steps) for each in inputs(outcome))
+            return all(is_driven(input, steps) for input in inputs(outcome))
         case Matched(left=left, negated=True):
             return is_driven(left, steps)
         case _:
-            return any(is_driven(each, steps) for each in inputs(outcome))
+            return any(is_driven(input, steps) for input in inputs(outcome))

@@ -104,12 +104,12 @@ def agrees(scalar: Scalar, column: int) -> bool:
         case Reference(column=read, type=type):
             return read != column or is_written_one_way(type)
         case Call(function=function, arguments=arguments) if function in COMPARISONS or is_equality(scalar):
-            return all(isinstance(each, Reference) or agrees(each, column) for each in arguments)
+            return all(isinstance(argument, Reference) or agrees(argument, column) for argument in arguments)
         case IsNull(argument=Reference()):
             return True
         case NullIf(equality=equality):
-            return all(agrees(each, column) for each in equality.arguments)
-    return all(agrees(each, column) for each in operands(scalar))
+            return all(agrees(argument, column) for argument in equality.arguments)
+    return all(agrees(operand, column) for operand in operands(scalar))
 
 
 def is_written_one_way(type: SqlType) -> bool:

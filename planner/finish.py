@@ -47,19 +47,19 @@ def finish(query: LogicalQuery, environment: Environment = DEFAULT) -> Finished:
     """The query up to where Spark's part ends."""
     plan = keep_digits(_with_open_averages(query.plan), environment)
     if not isinstance(plan, Project):
-        columns = {each.column: each for each in fields(plan)}
+        columns = {field.column: field for field in fields(plan)}
         return Finished(
-            replace(query, plan=plan), tuple(refer(columns[each.column]) for each in query.outputs)
+            replace(query, plan=plan), tuple(refer(columns[output.column]) for output in query.outputs)
         )
-    computed = {each.field.column: each for each in plan.columns}
-    answer = [computed[each.column] for each in query.outputs]
-    left = [each for each in answer if not is_exact(each.value, environment)]
-    needed = references(*(each.value for each in left))
-    kept = {each.field.column: each for each in answer if each not in left}
-    inputs = (each for each in fields(plan.input) if each.column in needed)
-    stored = {**{each.field.column: each for each in passing(inputs)}, **kept}
-    outputs = tuple(Output(each.field.name, column) for column, each in stored.items())
-    values = tuple(each.value if each in left else refer(each.field) for each in answer)
+    computed = {column.field.column: column for column in plan.columns}
+    answer = [computed[output.column] for output in query.outputs]
+    left = [column for column in answer if not is_exact(column.value, environment)]
+    needed = references(*(column.value for column in left))
+    kept = {column.field.column: column for column in answer if column not in left}
+    inputs = (field for field in fields(plan.input) if field.column in needed)
+    stored = {**{column.field.column: column for column in passing(inputs)}, **kept}
+    outputs = tuple(Output(stored_column.field.name, column) for column, stored_column in stored.items())
+    values = tuple(column.value if column in left else refer(column.field) for column in answer)
     return Finished(LogicalQuery(Project(plan.input, tuple(stored.values())), outputs), values)
 
 
@@ -79,19 +79,21 @@ def _with_open_averages(plan: Plan) -> Plan:
     below: Plan = opened
     for condition in reversed(filters):
         below = Filter(below, substitute(condition, quotients))
-    return Project(below, tuple(replace(each, value=substitute(each.value, quotients)) for each in columns))
+    return Project(
+        below, tuple(replace(column, value=substitute(column.value, quotients)) for column in columns)
+    )
 
 
 def _opened(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, dict[int, Scalar]]:
     columns: list[Aggregated] = []
     quotients: dict[int, Scalar] = {}
-    for each in aggregate.columns:
-        if each.call.function not in _AVERAGES:
-            columns.append(each)
+    for column in aggregate.columns:
+        if column.call.function not in _AVERAGES:
+            columns.append(column)
             continue
-        total, count = _parts(each.call, each.field.name, numbers)
+        total, count = _parts(column.call, column.field.name, numbers)
         columns += (total, count)
-        quotients[each.field.column] = _quotient(total.field, count.field)
+        quotients[column.field.column] = _quotient(total.field, count.field)
     return replace(aggregate, columns=tuple(columns)), quotients
 
 

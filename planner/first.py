@@ -71,13 +71,13 @@ def first_of_each(plan: Plan, keys: tuple[Field, ...], order: tuple[Order, ...],
     """
     rows = Distinct(plan)
     fixed = tuple(refer(key) for key in keys)
-    order = tuple(each for each in order if each.value not in fixed)
+    order = tuple(key for key in order if key.value not in fixed)
     if not order:
         return rows
-    others, made = renumbered(rows, numbers)
-    theirs: Mapping[int, Scalar] = {old: refer(new) for old, new in made.items()}
-    together = tuple(_same(refer(made[key.column]), refer(key)) for key in keys)
-    before = _before(tuple((substitute(each.value, theirs), each) for each in order))
+    others, copies = renumbered(rows, numbers)
+    copied: Mapping[int, Scalar] = {old: refer(new) for old, new in copies.items()}
+    together = tuple(_same(refer(copies[key.column]), refer(key)) for key in keys)
+    before = _before(tuple((substitute(key.value, copied), key) for key in order))
     return Join(JoinKind.ANTI, rows, others, conjunction((*together, before)))
 
 

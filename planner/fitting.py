@@ -41,11 +41,11 @@ def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weight
     not seen in the firings stays as they are then; the fewer there are, the more does all else.
     """
     known = defaults or Weights()
-    seen = _various(each for each in measured if each.work > 0.0)
+    seen = _various(measurement for measurement in measured if measurement.work > 0.0)
     if not seen:
         return known
-    rows = np.array([[each.features.get(name, 0.0) for name in FEATURES] for each in seen])
-    works = np.array([each.work for each in seen])
+    rows = np.array([[measurement.features.get(name, 0.0) for name in FEATURES] for measurement in seen])
+    works = np.array([measurement.work for measurement in seen])
     sizes = np.sqrt(works * max(float(np.median(works)), 1e-9))  # neither the small nor the large alone
     usual = known.vector * _speed(works, rows @ known.vector)
     scaled = rows * usual / sizes[:, None]
@@ -65,9 +65,9 @@ def _various(measured: Iterable[Measured]) -> Sequence[Measured]:
     A hundred alike tell no more than one; what a process took that had just begun is forgotten with the next.
     """
     latest: dict[tuple[str, tuple[int, ...]], Measured] = {}
-    for each in measured:
-        sizes = tuple(int(log(1.0 + each.features.get(name, 0.0), _ORDER)) for name in FEATURES)
-        latest.setdefault((each.subplan, sizes), each)
+    for measurement in measured:
+        sizes = tuple(int(log(1.0 + measurement.features.get(name, 0.0), _ORDER)) for name in FEATURES)
+        latest.setdefault((measurement.subplan, sizes), measurement)
     return tuple(latest.values())
 
 
@@ -106,5 +106,5 @@ def _latency(seen: Sequence[Measured], predicted: Vector, known: Weights) -> flo
     """The ratio of seconds to predicted work that nine of ten firings keep to."""
     if len(seen) < _FEWEST:
         return known.latency
-    seconds = np.array([each.seconds for each in seen])
+    seconds = np.array([measurement.seconds for measurement in seen])
     return float(np.quantile(seconds / np.maximum(predicted, 1e-9), _SURE))

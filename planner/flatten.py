@@ -16,16 +16,19 @@ def flattened(plan: Plan) -> tuple[tuple[Plan, ...], tuple[Scalar, ...]]:
     """
     match plan:
         case Join(kind=JoinKind.INNER, condition=condition):
-            own = conjuncts(condition)
+            conditions = conjuncts(condition)
         case Filter(condition=condition) if _is_join(plan):
-            own = conjuncts(condition)
+            conditions = conjuncts(condition)
         case Project() if _is_join(plan):
-            own = ()
+            conditions = ()
         case _:
             return (plan,), ()
-    below = [flattened(each) for each in children(plan)]
-    inputs = tuple(each for found, _ in below for each in found)
-    return inputs, (*own, *(each for _, found in below for each in found))
+    below = [flattened(child) for child in children(plan)]
+    inputs = tuple(node for joined, _ in below for node in joined)
+    return inputs, (
+        *conditions,
+        *(condition for _, below_conditions in below for condition in below_conditions),
+    )
 
 
 def _is_join(plan: Plan) -> bool:
@@ -33,7 +36,7 @@ def _is_join(plan: Plan) -> bool:
         case Filter(input=child):
             return _is_join(child)
         case Project(input=child, columns=columns):
-            return columns == passing(each.field for each in columns) and _is_join(child)
+            return columns == passing(column.field for column in columns) and _is_join(child)
         case Join(kind=kind):
             return kind is JoinKind.INNER
         case _:

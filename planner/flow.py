@@ -51,16 +51,16 @@ def net(flow: Flow) -> Vector:
 def different(domain: float | Vector, rows: Vector) -> Vector:
     """How many different values so many rows have, drawn from a domain of this size."""
     several = np.maximum(domain, _MORE_THAN_ONE)
-    found: Vector = np.minimum(-several * np.expm1(rows * np.log1p(-1.0 / several)), domain)
-    return found
+    expected: Vector = np.minimum(-several * np.expm1(rows * np.log1p(-1.0 / several)), domain)
+    return expected
 
 
 def reached(share: float, rows: Vector) -> Vector:
     """The probability that a row has a partner among so many, each being one with this share."""
     if share >= 1.0:
         return np.minimum(rows, 1.0)
-    found: Vector = -np.expm1(rows * np.log1p(-share))
-    return found
+    shares: Vector = -np.expm1(rows * np.log1p(-share))
+    return shares
 
 
 def paired(flow: Flow) -> Flow:

@@ -97,15 +97,17 @@ class _Derivation:
     def answer(self, query: LogicalQuery) -> None:
         """The last subplan: the output columns in their order, a repeated one under a number of its own."""
         steps = Steps()
-        change = self.change(query.plan, frozenset(each.column for each in query.outputs), steps)
-        present = {each.column: each for each in fields(query.plan)}
+        change = self.change(query.plan, frozenset(output.column for output in query.outputs), steps)
+        present = {field.column: field for field in fields(query.plan)}
         columns: dict[int, Computed] = {}
-        for each in query.outputs:
-            found = present[each.column]
+        for output in query.outputs:
+            field = present[output.column]
             number = (
-                self.numbers.field(each.name, found.type).column if found.column in columns else found.column
+                self.numbers.field(output.name, field.type).column
+                if field.column in columns
+                else field.column
             )
-            columns[number] = Computed(Field(number, each.name, found.type), refer(found))
+            columns[number] = Computed(Field(number, output.name, field.type), refer(field))
         outcome = consolidate(Compute(change, tuple(columns.values())))
         self.writer.write("answer", _method_of(query.plan), steps, outcome)
 
@@ -117,7 +119,7 @@ class _Derivation:
         match plan:
             case Filter() | Project() | Union():
                 below = zip(children(plan), needed_below(plan, needed), strict=True)
-                changes = tuple(self.change(each, columns, steps) for each, columns in below)
+                changes = tuple(self.change(child, columns, steps) for child, columns in below)
                 return linear(plan, changes, needed)
             case Join(left=left, right=right, condition=condition):
                 of_left, of_right = needed_below(plan, needed)
@@ -140,10 +142,10 @@ class _Derivation:
     ) -> Weighted:
         below = needed | references(*conditions)
         sides = [
-            Input(self.moments(each, below & column_numbers(each)), self.properties.of(each).keys)
-            for each in inputs
+            Input(self.moments(input, below & column_numbers(input)), self.properties.of(input).keys)
+            for input in inputs
         ]
-        columns = tuple(each for each in fields(plan) if each.column in needed)
+        columns = tuple(field for field in fields(plan) if field.column in needed)
         return late_change(sides, conditions, columns, self._fresh(conditions))
 
     def _fresh(self, conditions: tuple[Scalar, ...]) -> Fresh:
@@ -154,11 +156,11 @@ class _Derivation:
         match plan:
             case Filter() | Project() | Union() if _is_cheap(plan):
                 below = zip(children(plan), needed_below(plan, needed), strict=True)
-                inputs = [self.moments(each, columns) for each, columns in below]
+                inputs = [self.moments(child, columns) for child, columns in below]
                 return Moments(
-                    linear(plan, tuple(each.before for each in inputs), needed),
-                    linear(plan, tuple(each.change for each in inputs), needed),
-                    linear(plan, tuple(each.after for each in inputs), needed),
+                    linear(plan, tuple(input.before for input in inputs), needed),
+                    linear(plan, tuple(input.change for input in inputs), needed),
+                    linear(plan, tuple(input.after for input in inputs), needed),
                 )
             case Scan():
                 return self.writer.table(plan, needed)
@@ -180,7 +182,7 @@ class _Derivation:
             case Filter() | Project() | Union() | Join():
                 steps = Steps()
                 outcome = self.change(plan, needed, steps)
-                columns = tuple(each for each in fields(plan) if each.column in needed)
+                columns = tuple(field for field in fields(plan) if field.column in needed)
                 return self.writer.write(_what(plan), _method_of(plan), steps, keep(outcome, columns))
             case _:
                 assert_never(plan)
@@ -199,14 +201,14 @@ class _Derivation:
         return groups.map(lambda outcome: keep(outcome, columns))
 
     def _aggregate(self, aggregate: Aggregate, needed: Columns) -> Moments:
-        kept = tuple(each for each in aggregate.columns if each.field.column in needed)
+        kept = tuple(column for column in aggregate.columns if column.field.column in needed)
         aggregate = distinct_first(Aggregate(aggregate.input, aggregate.keys, kept), self.numbers)
         tallies = tallying(aggregate, self.properties.of(aggregate.input).not_null, self.numbers)
         possible = {Method.RECOMPUTE}
         if tallies is not None:
             # Which form a group's key has hangs on which of its rows are left.
             linear = tallies.invertible and not any(
-                self.environment.groups_have_forms(each.type) for each in aggregate.keys
+                self.environment.groups_have_forms(field.type) for field in aggregate.keys
             )
             possible |= {Method.COMBINE, Method.LINEAR} if linear else {Method.COMBINE}
         method = self._first(possible)
@@ -225,7 +227,7 @@ class _Derivation:
 
     def _tallied(self, aggregate: Aggregate, tallies: Tallying, method: Method) -> Moments:
         steps = Steps()
-        columns = aggregate.keys + tuple(each.field for each in tallies.stored)
+        columns = aggregate.keys + tuple(column.field for column in tallies.stored)
         if method is Method.LINEAR:
             [below] = needed_below(aggregate, frozenset())
             change = self.change(aggregate.input, below, steps)
@@ -240,26 +242,26 @@ class _Derivation:
             )
             outcome = Choose(_appended(rows.change), merged, anew)
         stored = self.writer.write(_what(aggregate), method, steps, outcome)
-        found = stored.map(lambda groups: Compute(groups, tallies.columns))
-        return Moments(found.before, consolidate(found.change), found.after)
+        moments = stored.map(lambda groups: Compute(groups, tallies.columns))
+        return Moments(moments.before, consolidate(moments.change), moments.after)
 
     def _top(self, top: Top) -> Moments:
         rows = self._input(top)
-        own = self.writer.own(fields(top))
+        kept = self.writer.own(fields(top))
         method = self._first({Method.RECOMPUTE} if top.offset else {Method.RECOMPUTE, Method.COMBINE})
-        outcome = first_recomputed(top, own, rows.after)
+        outcome = first_recomputed(top, kept, rows.after)
         if method is Method.COMBINE:
-            outcome = Choose(_appended(rows.change), first_merged(top, own, rows.change), outcome)
+            outcome = Choose(_appended(rows.change), first_merged(top, kept, rows.change), outcome)
         return self.writer.write(_what(top), method, Steps(), outcome)
 
     def _input(self, plan: Aggregate | Top) -> Moments:
         """The input's content at any moment, by the columns that the node reads."""
         [below] = needed_below(plan, column_numbers(plan))
-        columns = tuple(each for each in fields(plan.input) if each.column in below)
+        columns = tuple(field for field in fields(plan.input) if field.column in below)
         return self.moments(plan.input, below).map(lambda outcome: keep(outcome, columns))
 
     def _first(self, possible: set[Method]) -> Method:
-        return next(each for each in self.methods if each in possible)
+        return next(method for method in self.methods if method in possible)
 
 
 def _is_cheap(plan: Plan) -> bool:
@@ -273,21 +275,21 @@ def _is_cheap(plan: Plan) -> bool:
 
 def _appended(change: Weighted) -> Guard:
     """That no buffer whose change is read takes a row away: then nor does what is computed from them."""
-    leaves = (each for each in within(change) if isinstance(each, Read))
-    return Guard(tuple(sorted({each.buffer for each in leaves if each.moment is Moment.CHANGE})))
+    leaves = (leaf for leaf in within(change) if isinstance(leaf, Read))
+    return Guard(tuple(sorted({leaf.buffer for leaf in leaves if leaf.moment is Moment.CHANGE})))
 
 
 def _method_of(plan: Plan) -> Method:
     """Rows that have or have not a partner are recomputed where their partners change."""
-    inlined = (each for each in _inlined(plan) if isinstance(each, Join) and each.kind is not JoinKind.INNER)
+    inlined = (node for node in _inlined(plan) if isinstance(node, Join) and node.kind is not JoinKind.INNER)
     return Method.RECOMPUTE if any(inlined) else Method.LINEAR
 
 
 def _inlined(plan: Plan) -> Iterator[Plan]:
     yield plan
     if isinstance(plan, Filter | Project | Union):
-        for each in children(plan):
-            yield from _inlined(each)
+        for child in children(plan):
+            yield from _inlined(child)
 
 
 def _what(plan: Plan) -> str:

@@ -58,17 +58,17 @@ class JoinGraph:
             return Growth.ONE_FOR_EACH
         if any(self._is_one(further, place) for place in met) or not self.single.isdisjoint(joined):
             return Growth.ONE_FOR_EACH_FURTHER
-        tied = any(_ties(each, joined, further) for each in self.asked[further])
+        tied = any(_ties(requirement, joined, further) for requirement in self.asked[further])
         return Growth.SOME if tied else Growth.ALL
 
     def connected(self, places: Iterable[int], within: Places) -> Places:
         """The inputs and, of those within, as few others as conditions lead over from each to each."""
         first, *others = sorted(places)
-        found = {first}
+        reached = {first}
         for place in others:
-            if place not in found:
-                found |= self._way(found, place, within)
-        return frozenset(found)
+            if place not in reached:
+                reached |= self._way(reached, place, within)
+        return frozenset(reached)
 
     def _way(self, start: Collection[int], end: int, within: Places) -> set[int]:
         """A shortest way from the end to the start, or the end alone."""
@@ -77,7 +77,11 @@ class JoinGraph:
         for place in waiting:
             if place in start:
                 return _walked(came_from, place)
-            new = [each for each in sorted(self.neighbours[place] & within) if each not in came_from]
+            new = [
+                neighbour
+                for neighbour in sorted(self.neighbours[place] & within)
+                if neighbour not in came_from
+            ]
             came_from |= dict.fromkeys(new, place)
             waiting += new
         return {end}
@@ -96,16 +100,17 @@ def join_graph(
 ) -> JoinGraph:
     """The graph of inputs with these columns and keys under these conditions."""
     conditions = tuple(conditions)
-    place_of = {column: place for place, these in enumerate(columns) for column in these}
+    place_of = {column: place for place, numbers in enumerate(columns) for column in numbers}
     requirements = tuple(
-        Requirement(each, frozenset(place_of[column] for column in references(each))) for each in conditions
+        Requirement(condition, frozenset(place_of[column] for column in references(condition)))
+        for condition in conditions
     )
     asked: defaultdict[int, list[Requirement]] = defaultdict(list)
     neighbours: defaultdict[int, set[int]] = defaultdict(set)
-    for each in requirements:
-        for place in each.places:
-            asked[place].append(each)
-            neighbours[place] |= each.places - {place}
+    for requirement in requirements:
+        for place in requirement.places:
+            asked[place].append(requirement)
+            neighbours[place] |= requirement.places - {place}
     equal: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     for one, other in equal_columns(conditions):
         equal[place_of[one], place_of[other]].add(other)
@@ -114,8 +119,8 @@ def join_graph(
         tuple(keys),
         tuple(frozenset(neighbours[place]) for place in range(len(columns))),
         tuple(tuple(asked[place]) for place in range(len(columns))),
-        {pair: frozenset(these) for pair, these in equal.items()},
-        frozenset(place for place, these in enumerate(keys) if _NONE in these),
+        {pair: frozenset(columns_) for pair, columns_ in equal.items()},
+        frozenset(place for place, keys_ in enumerate(keys) if _NONE in keys_),
     )
 
 

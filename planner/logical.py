@@ -210,16 +210,16 @@ def fields(plan: Plan) -> tuple[Field, ...]:
     """The columns of each row that the plan gives."""
     match plan:
         case Scan(columns=columns):
-            return tuple(each.field for each in columns)
-        case Values(fields=these) | Union(fields=these):
-            return these
+            return tuple(column.field for column in columns)
+        case Values(fields=fields_) | Union(fields=fields_):
+            return fields_
         case Filter(input=child) | Distinct(input=child) | Top(input=child):
             return fields(child)
         case Project(columns=computed):
-            return tuple(each.field for each in computed)
+            return tuple(column.field for column in computed)
         case Join(kind=kind, left=left, right=right) | DependentJoin(kind=kind, left=left, right=right):
             return fields(left) if kind in (JoinKind.SEMI, JoinKind.ANTI) else fields(left) + fields(right)
         case Aggregate(keys=keys, columns=aggregated):
-            return keys + tuple(each.field for each in aggregated)
+            return keys + tuple(column.field for column in aggregated)
         case _:
             assert_never(plan)

@@ -34,7 +34,7 @@ def features_of(
 
     `seen` names what it read, and its own buffer. What joins and groupings dealt with is estimated.
     """
-    place = next(place for place, each in enumerate(simulation.plan.subplans) if each.writes == writes)
+    place = next(place for place, subplan in enumerate(simulation.plan.subplans) if subplan.writes == writes)
     leaves: dict[Leaf, Flow] = {}
     for buffer, rows in seen.items():
         leaves[buffer, Moment.BEFORE] = content(np.array([rows.before]))

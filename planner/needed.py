@@ -15,7 +15,7 @@ def given(plan: Plan, needed: Columns) -> Columns:
     """The columns that the node's buffer gives: also some that are not needed, but there."""
     match plan:
         case Aggregate(keys=keys):
-            return needed | {each.column for each in keys}
+            return needed | {key.column for key in keys}
         case Distinct() | Top() | Values():
             return column_numbers(plan)
         case _:
@@ -26,12 +26,12 @@ def needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:
     """For each input the columns of it that the node reads or passes on."""
     match plan:
         case Union(inputs=inputs, fields=columns):
-            places = [place for place, each in enumerate(columns) if each.column in needed]
-            return tuple(frozenset(fields(each)[place].column for place in places) for each in inputs)
+            places = [place for place, field in enumerate(columns) if field.column in needed]
+            return tuple(frozenset(fields(input)[place].column for place in places) for input in inputs)
         case Project(columns=computed):
-            read = references(*(each.value for each in computed if each.field.column in needed))
+            read = references(*(column.value for column in computed if column.field.column in needed))
         case Aggregate(keys=keys):
-            read = references(*expressions(plan)) | {each.column for each in keys}
+            read = references(*expressions(plan)) | {key.column for key in keys}
         case _:
             read = needed | references(*expressions(plan))
-    return tuple(read & column_numbers(each) for each in children(plan))
+    return tuple(read & column_numbers(child) for child in children(plan))

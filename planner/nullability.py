@@ -35,13 +35,13 @@ def is_never_null(value: Scalar, not_null: frozenset[int]) -> bool:
         case IsNull() | IsTruth() | IsDistinct():
             return True
         case Coalesce(arguments=arguments):
-            return any(is_never_null(each, not_null) for each in arguments)
+            return any(is_never_null(argument, not_null) for argument in arguments)
         case And(arguments=arguments) | Or(arguments=arguments):
-            return all(is_never_null(each, not_null) for each in arguments)
+            return all(is_never_null(argument, not_null) for argument in arguments)
         case Call(name=name, notation=Notation.OPERATOR, arguments=arguments) if name in _TOTAL:
-            return all(is_never_null(each, not_null) for each in arguments)
+            return all(is_never_null(argument, not_null) for argument in arguments)
         case Not(argument=argument) | Cast(argument=argument):
             return is_never_null(argument, not_null)
         case Case(branches=branches, default=default):
-            return all(is_never_null(each, not_null) for each in (default, *(b.result for b in branches)))
+            return all(is_never_null(result, not_null) for result in (default, *(b.result for b in branches)))
     return False

@@ -87,7 +87,7 @@ def optimise(
         query = _run(query, stage, rules_off, observer)
     if "prune_columns" in rules_off:
         return query
-    pruned = prune_columns(query.plan, frozenset(each.column for each in query.outputs))
+    pruned = prune_columns(query.plan, frozenset(output.column for output in query.outputs))
     observer("prune_columns", pruned)
     query = replace(query, plan=pruned)
     check_unnested(query)

@@ -54,8 +54,8 @@ def simulated(
     own: OwnWeights = _UNMEASURED,
 ) -> Simulation:
     """The period to be played; of a table that is not named nothing is expected."""
-    tables = (each for each in plan.buffers if isinstance(each, TableBuffer))
-    coming = {each.number: arrivals.get(each.table, _NONE) for each in tables}
+    tables = (buffer for buffer in plan.buffers if isinstance(buffer, TableBuffer))
+    coming = {table.number: arrivals.get(table.table, _NONE) for table in tables}
     return simulation(plan, statistics, coming, weights, corrections, own)
 
 
@@ -65,28 +65,28 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
     batch = played.play((1,) * len(played.paths)).final
     limit = limit_of(goal, batch, played.weights)
     steps = tuple(search.steps(0.0 if to_the_end else limit))
-    least = min(each.outcome.final for each in steps)
+    least = min(step.outcome.final for step in steps)
     enough = limit if least <= limit else least + _PAYS * batch
-    place = next(place for place, each in enumerate(steps) if each.outcome.final <= enough)
+    place = next(place for place, step in enumerate(steps) if step.outcome.final <= enough)
     chosen = steps[place]
     if least <= limit:
         chosen = trimmed(search, chosen, limit)
-    found = Schedule(
+    chosen_schedule = Schedule(
         goal,
         path_plans(played, search, steps[: place + 1], chosen, limit),
         tuple(
-            SubplanPlan(subplan.writes, tuple(each.works.tolist()))
-            for subplan, each in zip(played.plan.subplans, chosen.outcome.played, strict=True)
+            SubplanPlan(subplan.writes, tuple(subplan_played.works.tolist()))
+            for subplan, subplan_played in zip(played.plan.subplans, chosen.outcome.played, strict=True)
         ),
         final_work=chosen.outcome.final,
         total_work=chosen.outcome.total,
         batch_work=batch,
         recompute_work=played.recompute(),
         reachable=min(least, chosen.outcome.final) / batch if batch else 1.0,
-        curve=tuple(_point(*each, played.paths, knobs) for each in pairwise((steps[0], *steps))),
+        curve=tuple(_point(*pair, played.paths, knobs) for pair in pairwise((steps[0], *steps))),
     )
     played.forget()
-    return found
+    return chosen_schedule
 
 
 def limit_of(goal: Goal, batch: float, weights: Weights) -> float:

@@ -26,7 +26,7 @@ def knobs_of(paces: Paces, played: Simulation) -> Knobs:
 
 def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
     """Every path by itself; one that nothing comes by is left alone, and none outpaces all that feed it."""
-    free = [place for place, each in enumerate(paths) if each not in idle]
+    free = [place for place, path in enumerate(paths) if path not in idle]
     feeding = _feeding(paths)
 
     def paces(settings: Settings) -> Pacing:
@@ -44,7 +44,7 @@ def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
 def table_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
     """Every table's path; all above follows at once."""
     feeding = _feeding(paths)
-    free = [place for place, each in enumerate(paths) if each not in idle and not feeding[place]]
+    free = [place for place, path in enumerate(paths) if path not in idle and not feeding[place]]
 
     def paces(settings: Settings) -> Pacing:
         pacing = [1] * len(paths)
@@ -52,7 +52,7 @@ def table_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
             pacing[place] = pace
         for place, below in feeding.items():
             if below:
-                pacing[place] = max(pacing[each] for each in below)
+                pacing[place] = max(pacing[fed] for fed in below)
         return tuple(pacing)
 
     return Knobs(tuple(free), paces, lambda _: True)
@@ -66,7 +66,7 @@ def whole_knob(paths: tuple[Path, ...]) -> Knobs:
 def is_fed(feeding: Mapping[int, tuple[int, ...]], paces: Pacing) -> bool:
     """Whether no path is worked more often than anything can have come by it."""
     return all(
-        not below or paces[place] <= max(paces[each] for each in below) for place, below in feeding.items()
+        not below or paces[place] <= max(paces[fed] for fed in below) for place, below in feeding.items()
     )
 
 
@@ -74,24 +74,24 @@ def _together(
     paths: tuple[Path, ...], free: list[int], feeding: Mapping[int, tuple[int, ...]]
 ) -> tuple[tuple[int, ...], ...]:
     """The knobs of all paths to one node, and with those of all below it."""
-    found: dict[tuple[int, ...], None] = {}
-    for writes in dict.fromkeys(each.writes for each in paths):
-        into = {place for place, each in enumerate(paths) if each.writes == writes}
+    groups: dict[tuple[int, ...], None] = {}
+    for writes in dict.fromkeys(path.writes for path in paths):
+        into = {place for place, path in enumerate(paths) if path.writes == writes}
         all_below = set(into)
         for place in sorted(into, reverse=True):
             all_below |= _under(place, feeding)
         for group in (into, all_below):
-            found[tuple(knob for knob, place in enumerate(free) if place in group)] = None
-    return tuple(each for each in found if len(each) > 1)
+            groups[tuple(knob for knob, place in enumerate(free) if place in group)] = None
+    return tuple(group for group in groups if len(group) > 1)
 
 
 def _under(place: int, feeding: Mapping[int, tuple[int, ...]]) -> set[int]:
-    return {place}.union(*(_under(each, feeding) for each in feeding[place]))
+    return {place}.union(*(_under(fed, feeding) for fed in feeding[place]))
 
 
 def _feeding(paths: tuple[Path, ...]) -> Mapping[int, tuple[int, ...]]:
     """By the place of each path, in order from the tables: those of the paths that write what it reads."""
     return {
-        place: tuple(below for below, other in enumerate(paths) if other.writes == each.reads)
-        for place, each in enumerate(paths)
+        place: tuple(below for below, other in enumerate(paths) if other.writes == path.reads)
+        for place, path in enumerate(paths)
     }

@@ -54,12 +54,12 @@ def _worth(search: Search, steps: tuple[Raise, ...], chosen: Raise) -> dict[int,
     leads = search.knobs.leads
     moves = search.knobs.moves
     worth = {
-        leads[moves[move][0]]: each.incrementability
-        for move, each in search.declined.items()
+        leads[moves[move][0]]: raise_.incrementability
+        for move, raise_ in search.declined.items()
         if len(moves[move]) == 1
     }
-    for each in steps[1:]:
-        worth |= {leads[knob]: each.incrementability for knob in each.turned if chosen.settings[knob] > 1}
+    for step in steps[1:]:
+        worth |= {leads[knob]: step.incrementability for knob in step.turned if chosen.settings[knob] > 1}
     return worth
 
 

@@ -71,7 +71,7 @@ class Search:
             current = best
             yield current
             known = {move for _, move, _, _ in self._queue} | self.declined.keys()
-            self._offer(current, (each for each in moves if each not in known))
+            self._offer(current, (move for move in moves if move not in known))
 
     def set(self, current: Raise, settings: Settings) -> Raise | None:
         """Other settings as if they were those of the last raise, if they may be."""
@@ -83,9 +83,9 @@ class Search:
         if not self._queue:
             self._offer(current, tuple(self.declined))
         while self._queue:
-            _, move, found, seen = heappop(self._queue)
+            _, move, raised, seen = heappop(self._queue)
             if seen == current.settings:
-                return found
+                return raised
             self._offer(current, (move,))
         return self._leap(current)
 
@@ -96,19 +96,19 @@ class Search:
             for knobs in self.knobs.moves
             for steps in range(2, len(self.levels))
         )
-        worth = [each for each in raised if each is not None and each.incrementability > 0.0]
-        return max(worth, key=lambda each: _comparable(each.incrementability), default=None)
+        worth = [raise_ for raise_ in raised if raise_ is not None and raise_.incrementability > 0.0]
+        return max(worth, key=lambda raise_: _comparable(raise_.incrementability), default=None)
 
     def _offer(self, current: Raise, moves: Iterable[int]) -> None:
         for move in moves:
-            found = self._raised(current, self.knobs.moves[move])
-            if found is None:
+            raised = self._raised(current, self.knobs.moves[move])
+            if raised is None:
                 self.declined.pop(move, None)
-            elif found.incrementability > 0.0:
+            elif raised.incrementability > 0.0:
                 self.declined.pop(move, None)
-                heappush(self._queue, (-_comparable(found.incrementability), move, found, current.settings))
+                heappush(self._queue, (-_comparable(raised.incrementability), move, raised, current.settings))
             else:
-                self.declined[move] = found
+                self.declined[move] = raised
 
     def _raised(self, current: Raise, knobs: tuple[int, ...], steps: int = 1) -> Raise | None:
         """The knobs so many levels on, those that are not beyond; None where it may not be, or is none."""
@@ -117,7 +117,9 @@ class Search:
             return None
         level = self.levels[place]
         raised = tuple(knob for knob in knobs if current.settings[knob] < level)
-        settings = tuple(level if knob in raised else each for knob, each in enumerate(current.settings))
+        settings = tuple(
+            level if knob in raised else setting for knob, setting in enumerate(current.settings)
+        )
         if not self.knobs.allowed(settings):
             return None
         outcome = self._play(settings)
@@ -142,4 +144,4 @@ def _comparable(value: float) -> float:
 
 def levels(most: int) -> tuple[int, ...]:
     """Each twice the one before, so that what is due at one is due at the next; the last one is the most."""
-    return tuple(sorted({2**each for each in range(most.bit_length())} | {most}))
+    return tuple(sorted({2**exponent for exponent in range(most.bit_length())} | {most}))

@@ -24,7 +24,7 @@ def trimmed(search: Search, chosen: Raise, limit: float) -> Raise:
         chosen = uniform
     trimming.tries = 0
     while trimming.tries < _TRIES:
-        better = next((each for each in trimming.exchanged(chosen) if each is not None), None)
+        better = next((exchange for exchange in trimming.exchanged(chosen) if exchange is not None), None)
         if better is None:
             break
         chosen = better
@@ -48,8 +48,8 @@ class _Trimming:
 
     def uniform(self, chosen: Raise) -> Raise | None:
         """All knobs at the greatest pace that any of them has, lowered from there."""
-        found = self._set(chosen, range(len(chosen.settings)), max(chosen.settings, default=1))
-        return None if found is None or found.outcome.final > self.limit else self.lowered(found)
+        uniform = self._set(chosen, range(len(chosen.settings)), max(chosen.settings, default=1))
+        return None if uniform is None or uniform.outcome.final > self.limit else self.lowered(uniform)
 
     def exchanged(self, chosen: Raise) -> Iterator[Raise | None]:
         """For each knob what raising it leads to, where that is better."""
@@ -68,20 +68,22 @@ class _Trimming:
         best = chosen
         while low < high:
             middle = (low + high) // 2
-            found = self._set(chosen, knobs, middle)
-            if found is None or found.outcome.final > self.limit:
+            lowered = self._set(chosen, knobs, middle)
+            if lowered is None or lowered.outcome.final > self.limit:
                 low = middle + 1
                 continue
             high = middle
-            if self.is_better(found, best):
-                best = found
+            if self.is_better(lowered, best):
+                best = lowered
         return best
 
     def _set(self, chosen: Raise, knobs: Sequence[int], pace: int) -> Raise | None:
         self.tries += 1
-        settings = tuple(pace if knob in knobs else each for knob, each in enumerate(chosen.settings))
+        settings = tuple(pace if knob in knobs else setting for knob, setting in enumerate(chosen.settings))
         return self.search.set(chosen, settings)
 
-    def is_better(self, found: Raise, chosen: Raise) -> bool:
+    def is_better(self, candidate: Raise, chosen: Raise) -> bool:
         """Whether it meets the goal with less work in all."""
-        return found.outcome.final <= self.limit and found.outcome.total < chosen.outcome.total * _LESS
+        return (
+            candidate.outcome.final <= self.limit and candidate.outcome.total < chosen.outcome.total * _LESS
+        )

@@ -22,7 +22,7 @@ def passed(subplan: Subplan) -> Passed | None:
     [*before, last] = subplan.steps
     if before or not isinstance(last.outcome, Consolidate):
         return None
-    columns = {each.column: each.column for each in fields(last.outcome)}
+    columns = {field.column: field.column for field in fields(last.outcome)}
     return _passed(last.outcome, columns)
 
 
@@ -33,7 +33,7 @@ def _passed(outcome: Weighted, columns: Mapping[int, int]) -> Passed | None:
         case Consolidate(input=child):
             return _passed(child, columns)
         case Compute(input=child, columns=computed):
-            values = {each.field.column: each.value for each in computed}
+            values = {column.field.column: column.value for column in computed}
             below = {column: values[source] for column, source in columns.items()}
             renamed = {
                 column: value.column for column, value in below.items() if isinstance(value, Reference)

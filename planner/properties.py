@@ -67,8 +67,8 @@ class KnownProperties:
             case Union(inputs=inputs):
                 return _union(plan, tuple(map(self.of, inputs)))
             case Top(input=child, limit=limit):
-                found = self.of(child)
-                return _with_key(found, NONE) if limit is not None and limit <= 1 else found
+                properties = self.of(child)
+                return _with_key(properties, NONE) if limit is not None and limit <= 1 else properties
             case DependentJoin():
                 raise AssertionError("a dependent join is left")
             case _:
@@ -79,10 +79,10 @@ def _scan(scan: Scan, table: Table | None) -> Properties:
     """As the table's constraints say, of the columns that are read."""
     if table is None:
         return Properties(column_numbers(scan))
-    read = {each.attribute: each.field.column for each in scan.columns}
-    numbers = {each.name: read[each.attribute] for each in table.columns if each.attribute in read}
+    read = {column.attribute: column.field.column for column in scan.columns}
+    numbers = {column.name: read[column.attribute] for column in table.columns if column.attribute in read}
     unique = (frozenset(numbers[name] for name in key) for key in table.keys if numbers.keys() >= set(key))
-    filled = {each.name for each in table.columns if not each.nullable}
+    filled = {column.name for column in table.columns if not column.nullable}
     not_null = frozenset(number for name, number in numbers.items() if name in filled)
     return settled(Properties(column_numbers(scan), unique=tuple(unique), not_null=not_null))
 
@@ -91,37 +91,37 @@ def _values(values: Values) -> Properties:
     """A column has no NULL where none is written; fewer than two rows are at most one."""
     constant = zip(*values.rows, strict=True) if values.rows else ((),) * len(values.fields)
     not_null = frozenset(
-        each.column
-        for each, written in zip(values.fields, constant, strict=True)
+        field.column
+        for field, written in zip(values.fields, constant, strict=True)
         if all(is_never_null(value, NONE) for value in written)
     )
     return Properties(column_numbers(values), (NONE,) if len(values.rows) <= 1 else (), not_null=not_null)
 
 
-def _with_key(found: Properties, key: Columns) -> Properties:
-    return settled(replace(found, keys=(*found.keys, key)))
+def _with_key(properties: Properties, key: Columns) -> Properties:
+    return settled(replace(properties, keys=(*properties.keys, key)))
 
 
-def _project(project: Project, found: Properties) -> Properties:
+def _project(project: Project, properties: Properties) -> Properties:
     """A column under another number has the same value; a constant is the same in all rows."""
     more: list[Dependency] = []
     not_null: set[int] = set()
-    for each in project.columns:
-        match each.value:
+    for computed in project.columns:
+        match computed.value:
             case Reference(column=column):
-                more += equivalent(column, each.field.column)
+                more += equivalent(column, computed.field.column)
             case Constant():
-                more.append(Dependency(NONE, frozenset({each.field.column})))
-        if is_never_null(each.value, found.not_null):
-            not_null.add(each.field.column)
-    own = column_numbers(project)
+                more.append(Dependency(NONE, frozenset({computed.field.column})))
+        if is_never_null(computed.value, properties.not_null):
+            not_null.add(computed.field.column)
+    numbers = column_numbers(project)
     widened = replace(
-        found,
-        columns=found.columns | own,
-        not_null=found.not_null | not_null,
-        dependencies=(*found.dependencies, *more),
+        properties,
+        columns=properties.columns | numbers,
+        not_null=properties.not_null | not_null,
+        dependencies=(*properties.dependencies, *more),
     )
-    return widened.project(own)
+    return widened.project(numbers)
 
 
 def _join(join: Join, left: Properties, right: Properties) -> Properties:
@@ -196,19 +196,19 @@ def _full(left: Properties, right: Properties) -> Properties:
     return settled(Properties(left.columns | right.columns, keys))
 
 
-def _aggregate(aggregate: Aggregate, found: Properties) -> Properties:
+def _aggregate(aggregate: Aggregate, properties: Properties) -> Properties:
     """One row for each group, so its keys are a key; what holds of the rows holds of the keys they share."""
-    keys = frozenset(each.column for each in aggregate.keys)
-    groups = found.project(keys)
-    given = (each for each in aggregate.columns if _gives_value(each.call, keys, found.not_null))
-    own = column_numbers(aggregate)
+    keys = frozenset(key.column for key in aggregate.keys)
+    groups = properties.project(keys)
+    given = (column for column in aggregate.columns if _gives_value(column.call, keys, properties.not_null))
+    columns = column_numbers(aggregate)
     return settled(
         replace(
             groups,
-            columns=own,
+            columns=columns,
             keys=(*groups.keys, keys),
-            not_null=groups.not_null | {each.field.column for each in given},
-            dependencies=(*groups.dependencies, Dependency(keys, own)),
+            not_null=groups.not_null | {column.field.column for column in given},
+            dependencies=(*groups.dependencies, Dependency(keys, columns)),
         )
     )
 
@@ -218,15 +218,17 @@ def _gives_value(call: AggregateCall, keys: Columns, not_null: Columns) -> bool:
     if over_no_rows(call) is not None:
         return True
     plain = call.name in ("sum", "avg", "min", "max", "bool_and", "bool_or") and call.condition is None
-    return plain and bool(keys) and all(is_never_null(each, not_null) for each in call.arguments)
+    return plain and bool(keys) and all(is_never_null(argument, not_null) for argument in call.arguments)
 
 
 def _union(union: Union, inputs: tuple[Properties, ...]) -> Properties:
     """A column has no NULL where no input has one there; two inputs may give the same row."""
-    places = [[each.column for each in fields(plan)] for plan in union.inputs]
+    places = [[field.column for field in fields(plan)] for plan in union.inputs]
     not_null = frozenset(
         field.column
         for place, field in enumerate(union.fields)
-        if all(columns[place] in found.not_null for columns, found in zip(places, inputs, strict=True))
+        if all(
+            columns[place] in properties.not_null for columns, properties in zip(places, inputs, strict=True)
+        )
     )
     return Properties(column_numbers(union), not_null=not_null)

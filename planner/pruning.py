@@ -55,10 +55,10 @@ Limits: TypeAlias = tuple[Limit, ...]
 
 def limits(subplan: Subplan) -> Mapping[tuple[int, Moment], tuple[Limits, ...]]:
     """For each buffer and moment that is read: a row matters if it meets all limits of one of these."""
-    walk = _Walk({each.number: each.outcome for each in subplan.steps})
+    walk = _Walk({step.number: step.outcome for step in subplan.steps})
     for step in subplan.steps:
         walk.visit(step.outcome, ())
-    return {read: tuple(dict.fromkeys(found)) for read, found in walk.found.items()}
+    return {read: tuple(dict.fromkeys(limits)) for read, limits in walk.found.items()}
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class _Walk:
             case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
                 self.visit(child, wanted)
             case Compute(input=child, columns=columns):
-                passed = {each.field.column: each.value for each in columns}
+                passed = {column.field.column: column.value for column in columns}
                 self.visit(child, tuple(_renamed(wanted, passed)))
             case Pairs(left=left, right=right, condition=condition):
                 self.visit(left, (*_of(wanted, left), *self._met(left, right, condition)))
@@ -89,19 +89,24 @@ class _Walk:
                 self.visit(left, (*wanted, *met))
                 self.visit(right, tuple(self._met(right, left, condition)))
             case Among(input=child, of=of, keys=keys):
-                found = ((each.column, self.sources(of, each.column)) for each in keys)
+                sources_of_keys = ((key.column, self.sources(of, key.column)) for key in keys)
                 among = (
-                    Limit(column, sources, nulls=True) for column, sources in found if sources is not None
+                    Limit(column, sources, nulls=True)
+                    for column, sources in sources_of_keys
+                    if sources is not None
                 )
                 self.visit(child, (*wanted, *among))
                 self.visit(of, ())
             case Sum(inputs=inputs, fields=columns):
                 for child in inputs:
                     pairs = zip(columns, fields(child), strict=True)
-                    passed = {ours.column: Reference(own.column, own.type) for ours, own in pairs}
+                    passed = {
+                        field.column: Reference(input_field.column, input_field.type)
+                        for field, input_field in pairs
+                    }
                     self.visit(child, tuple(_renamed(wanted, passed)))
             case Tallies(input=child) | Groups(input=child) | First(input=child):
-                self.visit(child, tuple(each for each in wanted if _is_key(outcome, each.column)))
+                self.visit(child, tuple(limit for limit in wanted if _is_key(outcome, limit.column)))
             case Choose(shortcut=shortcut, general=general):
                 self.visit(shortcut, wanted)
                 self.visit(general, wanted)
@@ -110,10 +115,10 @@ class _Walk:
 
     def _met(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
         """What a partner on the other side asks of this one."""
-        for own, partner in _equated(side, other, condition):
+        for number, partner in _equated(side, other, condition):
             sources = self.sources(other, partner)
             if sources is not None:
-                yield Limit(own, sources, nulls=False)
+                yield Limit(number, sources, nulls=False)
 
     def sources(self, outcome: Weighted, column: int) -> Sources | None:
         """Where the values of a column come from, if all of them come from what changed."""
@@ -127,23 +132,29 @@ class _Walk:
             case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
                 return self.sources(child, column)
             case Compute(input=child, columns=computed):
-                value = next(each.value for each in computed if each.field.column == column)
+                value = next(
+                    computed_column.value
+                    for computed_column in computed
+                    if computed_column.field.column == column
+                )
                 return self.sources(child, value.column) if isinstance(value, Reference) else None
             case Pairs(left=left, right=right, condition=condition):
                 return self._sources_of_pair(left, right, condition, column)
             case Matched(left=left, right=right, condition=condition, negated=negated):
-                found = self.sources(left, column)
-                return found if found or negated else self._sources_of_pair(left, right, condition, column)
+                sources = self.sources(left, column)
+                return (
+                    sources if sources or negated else self._sources_of_pair(left, right, condition, column)
+                )
             case Among(input=child, of=of):
-                found = self.sources(child, column)
-                return self.sources(of, column) if found is None and _is_key(outcome, column) else found
+                sources = self.sources(child, column)
+                return self.sources(of, column) if sources is None and _is_key(outcome, column) else sources
             case Sum(inputs=inputs, fields=columns):
-                place = [each.column for each in columns].index(column)
-                return _all(self.sources(each, fields(each)[place].column) for each in inputs)
+                place = [field.column for field in columns].index(column)
+                return _all(self.sources(input, fields(input)[place].column) for input in inputs)
             case Tallies(input=child) | Groups(input=child) | First(input=child):
                 return self.sources(child, column) if _is_key(outcome, column) else None
             case Choose(shortcut=shortcut, general=general):
-                return _all(self.sources(each, column) for each in (shortcut, general))
+                return _all(self.sources(node, column) for node in (shortcut, general))
             case _:
                 assert_never(outcome)
 
@@ -152,50 +163,50 @@ class _Walk:
     ) -> Sources | None:
         """Of the side that has the column, or of a column of the other that it is equal to."""
         side, other = (left, right) if _has(left, column) else (right, left)
-        found = self.sources(side, column)
-        partners = (partner for own, partner in _equated(side, other, condition) if own == column)
-        for partner in partners if found is None else ():
-            found = self.sources(other, partner)
-            if found is not None:
+        sources = self.sources(side, column)
+        partners = (partner for equal, partner in _equated(side, other, condition) if equal == column)
+        for partner in partners if sources is None else ():
+            sources = self.sources(other, partner)
+            if sources is not None:
                 break
-        return found
+        return sources
 
 
-def _all(found: Iterator[Sources | None]) -> Sources | None:
+def _all(sources: Iterator[Sources | None]) -> Sources | None:
     together: Sources = frozenset()
-    for each in found:
-        if each is None:
+    for some in sources:
+        if some is None:
             return None
-        together |= each
+        together |= some
     return together
 
 
 def _has(outcome: Weighted, column: int) -> bool:
-    return any(each.column == column for each in fields(outcome))
+    return any(field.column == column for field in fields(outcome))
 
 
 def _is_key(outcome: Tallies | Groups | Among | First, column: int) -> bool:
     """Whether rows are gathered by the column: which rows are first hangs on all of them."""
-    return not isinstance(outcome, First) and any(each.column == column for each in outcome.keys)
+    return not isinstance(outcome, First) and any(key.column == column for key in outcome.keys)
 
 
 def _of(wanted: Limits, outcome: Weighted) -> Iterator[Limit]:
-    return (each for each in wanted if _has(outcome, each.column))
+    return (limit for limit in wanted if _has(outcome, limit.column))
 
 
 def _renamed(wanted: Limits, passed: Mapping[int, Scalar]) -> Iterator[Limit]:
     """The limits in terms of what the columns are computed from, where that is a column."""
-    for each in wanted:
-        value = passed.get(each.column)
+    for limit in wanted:
+        value = passed.get(limit.column)
         if isinstance(value, Reference):
-            yield Limit(value.column, each.sources, each.nulls)
+            yield Limit(value.column, limit.sources, limit.nulls)
 
 
 def _equated(side: Weighted, other: Weighted, condition: Scalar) -> Iterator[tuple[int, int]]:
     """Columns of a side with the columns of the other that they are equal to."""
-    for each in conjuncts(condition):
-        match each:
-            case Call(arguments=(Reference(column=one), Reference(column=another))) if is_equality(each):
+    for conjunct in conjuncts(condition):
+        match conjunct:
+            case Call(arguments=(Reference(column=one), Reference(column=another))) if is_equality(conjunct):
                 if _has(side, one) and _has(other, another):
                     yield one, another
                 elif _has(side, another) and _has(other, one):

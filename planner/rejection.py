@@ -28,9 +28,9 @@ def rejects_nulls(condition: Scalar, columns: frozenset[int]) -> bool:
     """Whether the condition is never true where all of these columns are NULL."""
     match condition:
         case And(arguments=arguments):
-            return any(rejects_nulls(each, columns) for each in arguments)
+            return any(rejects_nulls(argument, columns) for argument in arguments)
         case Or(arguments=arguments):
-            return bool(arguments) and all(rejects_nulls(each, columns) for each in arguments)
+            return bool(arguments) and all(rejects_nulls(argument, columns) for argument in arguments)
         case Not(argument=IsNull(argument=argument)):
             return is_null(argument, columns)
         case IsTruth(argument=argument):
@@ -49,9 +49,9 @@ def is_null(value: Scalar, columns: frozenset[int]) -> bool:
         case Constant(text=text):
             return text is None
         case Call(name=name, notation=Notation.OPERATOR, arguments=arguments):
-            return name not in _NOT_STRICT and any(is_null(each, columns) for each in arguments)
+            return name not in _NOT_STRICT and any(is_null(argument, columns) for argument in arguments)
         case Cast(argument=argument) | Not(argument=argument):
             return is_null(argument, columns)
         case And(arguments=arguments) | Or(arguments=arguments):
-            return bool(arguments) and all(is_null(each, columns) for each in arguments)
+            return bool(arguments) and all(is_null(argument, columns) for argument in arguments)
     return False

@@ -29,9 +29,9 @@ _EXACT: Final = frozenset({"count", "min", "max", "array_agg", "bool_and", "bool
 
 def rounded_outputs(query: LogicalQuery) -> tuple[bool, ...]:
     """For each column of the answer whether it is a float that comes from a sum of floats."""
-    found = _rounded(query.plan)
-    floats = {each.column for each in fields(query.plan) if each.type.oid in _FLOATS}
-    return tuple(each.column in found & floats for each in query.outputs)
+    rounded = _rounded(query.plan)
+    floats = {field.column for field in fields(query.plan) if field.type.oid in _FLOATS}
+    return tuple(output.column in rounded & floats for output in query.outputs)
 
 
 def _rounded(plan: Plan) -> frozenset[int]:
@@ -42,21 +42,21 @@ def _rounded(plan: Plan) -> frozenset[int]:
             return _rounded(child)
         case Project(input=child, columns=columns):
             below = _rounded(child)
-            return frozenset(each.field.column for each in columns if references(each.value) & below)
+            return frozenset(column.field.column for column in columns if references(column.value) & below)
         case Join(left=left, right=right) | DependentJoin(left=left, right=right):
             return _rounded(left) | _rounded(right)
         case Union(inputs=inputs):
-            places = [[each.column in _rounded(arm) for each in fields(arm)] for arm in inputs]
+            places = [[field.column in _rounded(arm) for field in fields(arm)] for arm in inputs]
             alike = zip(plan.fields, *places, strict=True)
-            return frozenset(field.column for field, *found in alike if any(found))
+            return frozenset(field.column for field, *flags in alike if any(flags))
         case Aggregate(input=child, keys=keys, columns=aggregated):
             below = _rounded(child)
-            own = {each.field.column for each in aggregated if _is_rounded(each.call, below)}
-            return frozenset(own | {each.column for each in keys if each.column in below})
+            numbers = {column.field.column for column in aggregated if _is_rounded(column.call, below)}
+            return frozenset(numbers | {key.column for key in keys if key.column in below})
         case _:
             assert_never(plan)
 
 
 def _is_rounded(call: AggregateCall, below: frozenset[int]) -> bool:
-    adds = call.name not in _EXACT and any(each.type.oid in _FLOATS for each in call.arguments)
+    adds = call.name not in _EXACT and any(argument.type.oid in _FLOATS for argument in call.arguments)
     return adds or bool(references(*call.arguments) & below)

@@ -58,22 +58,24 @@ def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
 
 def _single_pair(join: Join | DependentJoin, tables: Tables, fixed: frozenset[int]) -> bool:
     """One row on the left, whose columns then are fixed, and at most one partner of it."""
-    own, conditions = column_numbers(join), conjuncts(join.condition)
+    columns, conditions = column_numbers(join), conjuncts(join.condition)
     match join.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return _single(join.left, tables, fixed)
         case JoinKind.INNER:
-            fixed = _with_fixed(fixed, own, conditions)
+            fixed = _with_fixed(fixed, columns, conditions)
         case JoinKind.LEFT:
             pass
         case _:
             return False
     if not _single(join.left, tables, fixed):
         return False
-    return _single(join.right, tables, _with_fixed(fixed | column_numbers(join.left), own, conditions))
+    return _single(join.right, tables, _with_fixed(fixed | column_numbers(join.left), columns, conditions))
 
 
-def _with_fixed(fixed: frozenset[int], own: frozenset[int], conditions: tuple[Scalar, ...]) -> frozenset[int]:
+def _with_fixed(
+    fixed: frozenset[int], columns: frozenset[int], conditions: tuple[Scalar, ...]
+) -> frozenset[int]:
     """The columns that have one value: those equal to something that has, until no more are found."""
     pairs = [
         (column.column, other)
@@ -83,13 +85,13 @@ def _with_fixed(fixed: frozenset[int], own: frozenset[int], conditions: tuple[Sc
         if isinstance(column, Reference)
     ]
     while True:
-        more = {column for column, other in pairs if references(other) & own <= fixed}
+        more = {column for column, other in pairs if references(other) & columns <= fixed}
         if more <= fixed:
             return fixed
         fixed |= more
 
 
 def _has_key_in(scan: Scan, table: Table, fixed: frozenset[int]) -> bool:
-    attributes = {each.attribute for each in scan.columns if each.field.column in fixed}
-    names = {each.name for each in table.columns if each.attribute in attributes}
+    attributes = {column.attribute for column in scan.columns if column.field.column in fixed}
+    names = {column.name for column in table.columns if column.attribute in attributes}
     return any(set(key) <= names for key in table.keys)

@@ -36,10 +36,10 @@ def arguments(scalar: Scalar) -> tuple[Scalar, ...]:
     match scalar:
         case Reference() | Constant() | Element():
             return ()
-        case Call(arguments=these) | And(arguments=these) | Or(arguments=these):
-            return these
-        case Coalesce(arguments=these) | Extreme(arguments=these) | Array(elements=these):
-            return these
+        case Call(arguments=children) | And(arguments=children) | Or(arguments=children):
+            return children
+        case Coalesce(arguments=children) | Extreme(arguments=children) | Array(elements=children):
+            return children
         case Cast(argument=argument) | Not(argument=argument):
             return (argument,)
         case IsNull(argument=argument) | IsTruth(argument=argument):
@@ -47,35 +47,35 @@ def arguments(scalar: Scalar) -> tuple[Scalar, ...]:
         case IsDistinct(equality=equality) | NullIf(equality=equality):
             return (equality,)
         case Case(branches=branches, default=default):
-            return (*(part for each in branches for part in (each.condition, each.result)), default)
+            return (*(part for branch in branches for part in (branch.condition, branch.result)), default)
         case ArrayComparison(comparison=comparison, array=array):
             return (comparison, array)
         case _:
             assert_never(scalar)
 
 
-def with_arguments(scalar: Scalar, these: tuple[Scalar, ...]) -> Scalar:
+def with_arguments(scalar: Scalar, children: tuple[Scalar, ...]) -> Scalar:
     """The expression over other arguments, as many as `arguments` gives; AND and OR stay flat."""
     match scalar:
         case Reference() | Constant() | Element():
             return scalar
         case And():
-            return And(tuple(part for each in these for part in _flat(And, each)))
+            return And(tuple(part for child in children for part in _flat(And, child)))
         case Or():
-            return Or(tuple(part for each in these for part in _flat(Or, each)))
+            return Or(tuple(part for child in children for part in _flat(Or, child)))
         case Call() | Coalesce() | Extreme():
-            return replace(scalar, arguments=these)
+            return replace(scalar, arguments=children)
         case Array():
-            return replace(scalar, elements=these)
+            return replace(scalar, elements=children)
         case Cast() | Not() | IsNull() | IsTruth():
-            return replace(scalar, argument=these[0])
+            return replace(scalar, argument=children[0])
         case IsDistinct() | NullIf():
-            return replace(scalar, equality=_call(these[0]))
+            return replace(scalar, equality=_call(children[0]))
         case Case(type=type_):
-            pairs = zip(these[:-1:2], these[1:-1:2], strict=True)
-            return Case(tuple(Branch(*pair) for pair in pairs), these[-1], type_)
+            pairs = zip(children[:-1:2], children[1:-1:2], strict=True)
+            return Case(tuple(Branch(*pair) for pair in pairs), children[-1], type_)
         case ArrayComparison(quantifier=quantifier):
-            return ArrayComparison(quantifier, _call(these[0]), these[1])
+            return ArrayComparison(quantifier, _call(children[0]), children[1])
         case _:
             assert_never(scalar)
 
@@ -84,7 +84,7 @@ def transform_scalar(scalar: Scalar, change: Change) -> Scalar:
     """Every expression in this one replaced, from the leaves up; the same object where nothing changes."""
     before = arguments(scalar)
     if before:
-        after = tuple(transform_scalar(each, change) for each in before)
+        after = tuple(transform_scalar(child, change) for child in before)
         if any(new is not old for new, old in zip(after, before, strict=True)):
             scalar = with_arguments(scalar, after)
     return change(scalar)
@@ -94,9 +94,9 @@ def inside(scalar: Scalar) -> Iterator[Scalar]:
     """The expression and all that stand inside it."""
     waiting = [scalar]
     while waiting:
-        found = waiting.pop()
-        yield found
-        waiting += arguments(found)
+        part = waiting.pop()
+        yield part
+        waiting += arguments(part)
 
 
 def _flat(kind: type[And | Or], scalar: Scalar) -> tuple[Scalar, ...]:

@@ -16,7 +16,7 @@ def schedule_dot(plan: DeltaPlan, schedule: Schedule | None) -> str:
 
 
 def _nodes(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
-    works = {each.writes: each.firings for each in schedule.subplans} if schedule else {}
+    works = {subplan.writes: subplan.firings for subplan in schedule.subplans} if schedule else {}
     for buffer in plan.buffers:
         lines = [named(plan, buffer.number)]
         if firings := works.get(buffer.number):
@@ -26,12 +26,12 @@ def _nodes(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
 
 
 def _edges(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
-    paces: dict[Path, int] = {each.path: each.pace for each in schedule.paths} if schedule else {}
+    paces: dict[Path, int] = {path.path: path.pace for path in schedule.paths} if schedule else {}
     for path in paths(plan):
         label = f" [label = {paces[path]}]" if path in paces else ""
         yield f"  {path.reads} -> {path.writes}{label};"
 
 
 def _quoted(lines: list[str]) -> str:
-    escaped = (each.replace("\\", "\\\\").replace('"', '\\"') for each in lines)
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(escaped) + '"'

@@ -33,7 +33,7 @@ def curve_text(plan: DeltaPlan, schedule: Schedule) -> str:
 
 def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
     """The schedule as JSON has it; work in seconds of a processor."""
-    methods = {each.writes: each.method for each in plan.subplans}
+    methods = {subplan.writes: subplan.method for subplan in plan.subplans}
     return {
         "paces": schedule.goal.paces.value,
         "goal": schedule.goal.final_work if schedule.goal.seconds is None else f"{schedule.goal.seconds} s",
@@ -44,14 +44,14 @@ def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
         "reachable": rounded(schedule.reachable),
         "subplans": [
             {
-                "subplan": named(plan, each.writes),
-                "method": methods[each.writes],
-                "firings": len(each.firings),
-                "work": rounded(sum(each.firings)),
-                "final_work": rounded(each.firings[-1]),
-                "paths": [_path_values(plan, path) for path in _paths_of(schedule, each.writes)],
+                "subplan": named(plan, subplan.writes),
+                "method": methods[subplan.writes],
+                "firings": len(subplan.firings),
+                "work": rounded(sum(subplan.firings)),
+                "final_work": rounded(subplan.firings[-1]),
+                "paths": [_path_values(plan, path) for path in _paths_of(schedule, subplan.writes)],
             }
-            for each in schedule.subplans
+            for subplan in schedule.subplans
         ],
     }
 
@@ -63,7 +63,7 @@ def curve_values(plan: DeltaPlan, schedule: Schedule) -> list[dict[str, Any]]:
             "final_work": rounded(point.final_work),
             "total_work": rounded(point.total_work),
             "pace": point.pace,
-            "raised": [_named_path(plan, each) for each in point.raised],
+            "raised": [_named_path(plan, path) for path in point.raised],
         }
         for point in _shares(schedule)
     ]
@@ -94,27 +94,27 @@ class _Lines:
     def __init__(self, plan: DeltaPlan, schedule: Schedule) -> None:
         self._plan = plan
         self._schedule = schedule
-        self._subplans = {each.writes: each for each in schedule.subplans}
+        self._subplans = {subplan.writes: subplan for subplan in schedule.subplans}
         self._described: set[int] = set()
 
     def summary(self) -> Iterator[str]:
         """What is left for the trigger against the goal, and what all costs."""
-        found, batch = self._schedule, self._schedule.batch_work
-        seconds = found.goal.seconds
-        goal = figure(found.goal.final_work) if seconds is None else f"{figure(seconds)} s"
-        share = found.final_work / batch if batch else 0.0
-        total = found.total_work / batch if batch else 0.0
-        yield f"Final work: {figure(share)} of the batch's, goal {goal}, at best {figure(found.reachable)}"
+        schedule, batch = self._schedule, self._schedule.batch_work
+        seconds = schedule.goal.seconds
+        goal = figure(schedule.goal.final_work) if seconds is None else f"{figure(seconds)} s"
+        share = schedule.final_work / batch if batch else 0.0
+        total = schedule.total_work / batch if batch else 0.0
+        yield f"Final work: {figure(share)} of the batch's, goal {goal}, at best {figure(schedule.reachable)}"
         yield f"Total work: {figure(total)} of the batch's"
-        yield f"Batch: {figure(batch)} s, from scratch: {figure(found.recompute_work)} s"
-        if found.goal.paces in _FORCED:
-            yield f"Paces: forced to {_FORCED[found.goal.paces]}"
+        yield f"Batch: {figure(batch)} s, from scratch: {figure(schedule.recompute_work)} s"
+        if schedule.goal.paces in _FORCED:
+            yield f"Paces: forced to {_FORCED[schedule.goal.paces]}"
 
     def subplan(self, writes: int, indent: str) -> Iterator[str]:
         """A part and what it reads."""
-        each = self._subplans[writes]
-        firings = f"{len(each.firings)} firing{'s' if len(each.firings) > 1 else ''}"
-        work = f"{figure(sum(each.firings))} s in all, {figure(each.firings[-1])} s at the trigger"
+        subplan = self._subplans[writes]
+        firings = f"{len(subplan.firings)} firing{'s' if len(subplan.firings) > 1 else ''}"
+        work = f"{figure(sum(subplan.firings))} s in all, {figure(subplan.firings[-1])} s at the trigger"
         yield f"{indent}{named(self._plan, writes)}: {firings}, {work}"
         self._described.add(writes)
         for path in _paths_of(self._schedule, writes):
@@ -129,7 +129,7 @@ class _Lines:
 
 
 def _paths_of(schedule: Schedule, writes: int) -> list[PathPlan]:
-    return [each for each in schedule.paths if each.path.writes == writes]
+    return [path for path in schedule.paths if path.path.writes == writes]
 
 
 def _path_values(plan: DeltaPlan, path: PathPlan) -> dict[str, Any]:
@@ -143,14 +143,14 @@ def _path_values(plan: DeltaPlan, path: PathPlan) -> dict[str, Any]:
 
 def _shares(schedule: Schedule) -> Iterator[Point]:
     batch = schedule.batch_work or 1.0
-    for each in schedule.curve:
-        yield Point(each.final_work / batch, each.total_work / batch, each.raised, each.pace)
+    for point in schedule.curve:
+        yield Point(point.final_work / batch, point.total_work / batch, point.raised, point.pace)
 
 
 def _raised(plan: DeltaPlan, point: Point, whole: bool) -> str:
     if not point.raised:
         return "one firing"
-    paths = "all" if whole else ", ".join(_named_path(plan, each) for each in point.raised)
+    paths = "all" if whole else ", ".join(_named_path(plan, path) for path in point.raised)
     return f"pace {point.pace} of {paths}"
 
 

@@ -41,9 +41,9 @@ def selectivity(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> f
         return 0.0
     match condition:
         case And(arguments=arguments):
-            return prod(selectivity(each, columns) for each in arguments)
+            return prod(selectivity(argument, columns) for argument in arguments)
         case Or(arguments=arguments):
-            return 1.0 - prod(1.0 - selectivity(each, columns) for each in arguments)
+            return 1.0 - prod(1.0 - selectivity(argument, columns) for argument in arguments)
         case Not(argument=IsNull(argument=argument)):
             return 1.0 - _null_share(argument, columns)
         case Not(argument=argument):
@@ -62,15 +62,15 @@ def selectivity(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> f
 def _comparison(call: Call, columns: Mapping[int, ColumnStatistics]) -> float:
     left, right = call.arguments
     known = [
-        columns[each.column]
-        for each in map(_bare, (left, right))
-        if isinstance(each, Reference) and each.column in columns
+        columns[reference.column]
+        for reference in map(_bare, (left, right))
+        if isinstance(reference, Reference) and reference.column in columns
     ]
     match call.name:
         case "=":
-            return 1.0 / max(1.0, *(each.distinct for each in known)) if known else _EQUAL
+            return 1.0 / max(1.0, *(statistics.distinct for statistics in known)) if known else _EQUAL
         case "<>":
-            return 1.0 - (1.0 / max(1.0, *(each.distinct for each in known)) if known else _EQUAL)
+            return 1.0 - (1.0 / max(1.0, *(statistics.distinct for statistics in known)) if known else _EQUAL)
         case "<" | "<=" | ">" | ">=":
             return _range(call, columns)
         case "~~" | "~~*":

@@ -98,15 +98,15 @@ class Simulation:
         """The period under these paces."""
         played: dict[int, Played] = {}
         for place, subplan in enumerate(self.plan.subplans):
-            key = tuple(paces[each] for each in self.below[place])
+            key = tuple(paces[path] for path in self.below[place])
             memory = self.remembered[place]
             if key not in memory:
                 if len(memory) >= _MOST_REMEMBERED:
                     memory.clear()
                 memory[key] = self._play(place, paces, played)
             played[subplan.writes] = memory[key]
-        works = [each.works for each in played.values()]
-        final, total = (float(sum(each[-1] for each in works)), float(sum(each.sum() for each in works)))
+        works = [subplan.works for subplan in played.values()]
+        final, total = (float(sum(work[-1] for work in works)), float(sum(work.sum() for work in works)))
         return Outcome(final, total, tuple(played.values()))
 
     @property
@@ -114,26 +114,26 @@ class Simulation:
         """The paths that nothing is expected to come by."""
         played = dict(
             zip(
-                (each.writes for each in self.plan.subplans),
+                (subplan.writes for subplan in self.plan.subplans),
                 self.play((1,) * len(self.paths)).played,
                 strict=True,
             )
         )
-        return frozenset(each for each in self.paths if not self._brings(each.reads, played))
+        return frozenset(path for path in self.paths if not self._brings(path.reads, played))
 
     def forget(self) -> None:
         """Give up what is remembered: who keeps a simulation needs no more of it than its programs."""
-        for each in self.remembered:
-            each.clear()
+        for remembered in self.remembered:
+            remembered.clear()
 
     def recompute(self) -> float:
         """The work of computing everything from scratch at the end of the period."""
         total, held = 0.0, dict[int, Vector]()
-        for each in self.plan.buffers:
-            if isinstance(each, TableBuffer):
-                arriving = self.arrivals[each.number]
-                held[each.number] = np.array(
-                    [max(self.sizes[each.number] + arriving.inserts - arriving.deletes, 0.0)]
+        for buffer in self.plan.buffers:
+            if isinstance(buffer, TableBuffer):
+                arriving = self.arrivals[buffer.number]
+                held[buffer.number] = np.array(
+                    [max(self.sizes[buffer.number] + arriving.inserts - arriving.deletes, 0.0)]
                 )
         for place, subplan in enumerate(self.plan.subplans):
             scratch, _ = self.programs[place]
@@ -144,14 +144,14 @@ class Simulation:
 
     def _play(self, place: int, paces: Pacing, played: Mapping[int, Played]) -> Played:
         subplan = self.plan.subplans[place]
-        own = {
+        paces_of_reads = {
             path.reads: paces[index] for index, path in enumerate(self.paths) if path.writes == subplan.writes
         }
-        active = [pace for buffer, pace in own.items() if self._brings(buffer, played)]
+        active = [pace for buffer, pace in paces_of_reads.items() if self._brings(buffer, played)]
         times = _times(active)
         leaves: dict[Leaf, Flow] = {}
         held: dict[int, Vector] = {}
-        for buffer, pace in own.items():
+        for buffer, pace in paces_of_reads.items():
             positions = np.concatenate(([0.0], np.floor(times * pace + 1e-9) / pace))
             rows, changes = self._read(buffer, positions, played)
             held[buffer] = rows
@@ -216,11 +216,11 @@ def simulation(
     """Everything that does not depend on paces, worked out once."""
     known: dict[int, Known] = {}
     sizes: dict[int, float] = {}
-    for each in plan.buffers:
-        if isinstance(each, TableBuffer):
-            of = statistics.of(each.table)
-            sizes[each.number] = of.rows
-            known[each.number] = _table(each, of, arrivals[each.number])
+    for table in plan.buffers:
+        if isinstance(table, TableBuffer):
+            of = statistics.of(table.table)
+            sizes[table.number] = of.rows
+            known[table.number] = _table(table, of, arrivals[table.number])
     programs: list[tuple[Program, Program]] = []
     paths: list[Path] = []
     below: list[tuple[int, ...]] = []
@@ -263,11 +263,11 @@ def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> K
     rows = max(known.rows + arriving.inserts - arriving.deletes, 1.0)
     moves = Moves.OFTEN if arriving.updates else Moves.NEVER
     columns = {}
-    for each, attribute in zip(buffer.fields, buffer.attributes, strict=True):
+    for read, attribute in zip(buffer.fields, buffer.attributes, strict=True):
         column = known.columns.get(attribute)
         grows = column is not None and _is_growing(column, known.rows)
         values = _grown(column, known.rows, rows)
-        columns[each.column] = Spread(values, moves, values.distinct, buffer.number, rows, grows)
+        columns[read.column] = Spread(values, moves, values.distinct, buffer.number, rows, grows)
     return Known(columns, rows, not arriving.updates and not arriving.deletes)
 
 
@@ -289,13 +289,13 @@ def _is_growing(column: ColumnStatistics, rows: float) -> bool:
 def _node(plan: DeltaPlan, subplan: Subplan, scratch: Program, known: Mapping[int, Known]) -> Known:
     """What the subplan's own buffer holds in the end; its columns are the outcome's, by their places."""
     rows = float(np.maximum(net(scratch.outcome.sample), 1.0)[0])
-    buffer = next(each for each in plan.buffers if each.number == subplan.writes)
+    buffer = next(buffer for buffer in plan.buffers if buffer.number == subplan.writes)
     assert isinstance(buffer, NodeBuffer)
     columns: Spreads = {
-        each.column: _owned(scratch.outcome.columns[each.column], buffer.number, rows)
-        for each in buffer.fields
+        field.column: _owned(scratch.outcome.columns[field.column], buffer.number, rows)
+        for field in buffer.fields
     }
-    only_grows = all(known[each].only_grows for each in subplan.reads) and not any(
+    only_grows = all(known[buffer].only_grows for buffer in subplan.reads) and not any(
         moment is Moment.BEFORE and number == subplan.writes for number, moment in leaves_of(subplan)
     )
     return Known(columns, rows, only_grows)

@@ -71,11 +71,11 @@ def specials_of(
     `may_be_special` says so of what is no arithmetic, and `named` gives a column for that. `long`: some
     numbers may be too long to be summed as decimals.
     """
-    operands = {each: named(each) for each in _leaves(scalar) if may_be_special(each)}
+    operands = {leaf: named(leaf) for leaf in _leaves(scalar) if may_be_special(leaf)}
     if not operands:
         return None
     leaves, scalar = list(operands.values()), _over(scalar, operands)
-    special = _or(*(_is(each, NOT_A_NUMBER, INFINITE, NEGATIVE) for each in leaves))
+    special = _or(*(_is(leaf, NOT_A_NUMBER, INFINITE, NEGATIVE) for leaf in leaves))
     number = Case((Branch(special, Constant(None, scalar.type)),), scalar, scalar.type)
     if leaves == [scalar]:
         upward, downward = _is(scalar, NOT_A_NUMBER, INFINITE), _is(scalar, NOT_A_NUMBER, NEGATIVE)
@@ -115,14 +115,14 @@ def _leaves(scalar: Scalar) -> list[Scalar]:
     """What arithmetic is done with, each once."""
     match scalar:
         case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
-            return list(dict.fromkeys(leaf for each in arguments for leaf in _leaves(each)))
+            return list(dict.fromkeys(leaf for argument in arguments for leaf in _leaves(argument)))
     return [scalar]
 
 
 def _over(scalar: Scalar, operands: Mapping[Scalar, Scalar]) -> Scalar:
     match scalar:
         case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
-            return replace(scalar, arguments=tuple(_over(each, operands) for each in arguments))
+            return replace(scalar, arguments=tuple(_over(argument, operands) for argument in arguments))
     return operands.get(scalar, scalar)
 
 
@@ -136,11 +136,11 @@ def _as_float(scalar: Scalar) -> Scalar:
 
 def _is(value: Scalar, *words: str) -> Scalar:
     text = Cast(value, CastMethod.TEXT, 0, _TEXT)
-    return _or(*(_equal(_TEXT_EQUAL, text, Constant(each, _TEXT)) for each in words))
+    return _or(*(_equal(_TEXT_EQUAL, text, Constant(word, _TEXT)) for word in words))
 
 
 def _float_is(value: Scalar, *words: str) -> Scalar:
-    return _or(*(_equal(_FLOAT_EQUAL, value, Constant(each, _FLOAT)) for each in words))
+    return _or(*(_equal(_FLOAT_EQUAL, value, Constant(word, _FLOAT)) for word in words))
 
 
 def _equal(function: int, left: Scalar, right: Scalar) -> Scalar:

@@ -50,7 +50,7 @@ def specialise(subplan: Subplan, facts: Facts) -> Subplan:
     Where nothing can come out the last step is `Rows` without rows.
     """
     specialising = _Specialising(facts)
-    steps = [Step(each.number, each.what, specialising.step(each)) for each in subplan.steps]
+    steps = [Step(step.number, step.what, specialising.step(step)) for step in subplan.steps]
     return replace(subplan, steps=_used(steps))
 
 
@@ -70,7 +70,7 @@ def _used(steps: list[Step]) -> tuple[Step, ...]:
 
 
 def _uses(step: Step) -> set[int]:
-    return {each.step for each in within(step.outcome) if isinstance(each, Use)}
+    return {node.step for node in within(step.outcome) if isinstance(node, Use)}
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ def _reduced(outcome: Weighted) -> Weighted:
         case Among(input=child, of=of) if is_empty(child) or is_empty(of):
             return _nothing(outcome)
         case Sum(inputs=summands, fields=columns):
-            present = tuple(each for each in summands if not is_empty(each))
+            present = tuple(summand for summand in summands if not is_empty(summand))
             if len(present) == 1 and fields(present[0]) == columns:
                 return present[0]
             return Sum(present, columns) if present else _nothing(outcome)

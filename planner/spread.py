@@ -51,7 +51,7 @@ NOWHERE: Final = -1
 
 def statistics_of(columns: Spreads) -> Mapping[int, ColumnStatistics]:
     """What the estimates of conditions ask for."""
-    return {number: each.values for number, each in columns.items()}
+    return {number: spread.values for number, spread in columns.items()}
 
 
 def share_of(condition: Scalar, columns: Spreads) -> float:
@@ -62,29 +62,31 @@ def share_of(condition: Scalar, columns: Spreads) -> float:
 def share_of_pairs(condition: Scalar, left: Spreads, right: Spreads) -> float:
     """The share of pairs for which the condition is true."""
     known = {**statistics_of(left), **statistics_of(right)}
-    return min(1.0, prod(join_share(each, known) for each in conjuncts(condition)))
+    return min(1.0, prod(join_share(conjunct, known) for conjunct in conjuncts(condition)))
 
 
 def moves_of(value: Scalar, columns: Spreads) -> Moves:
     """Whether the value is another one where rows are replaced."""
-    return max((columns[each].moves for each in references(value) if each in columns), default=Moves.NEVER)
+    return max(
+        (columns[column].moves for column in references(value) if column in columns), default=Moves.NEVER
+    )
 
 
 def filtered(columns: Spreads, condition: Scalar, share: float) -> Spreads:
     """After a condition that so many rows meet: a column that it looks at alone has as many fewer values."""
     alone: dict[int, float] = {}
-    for each in conjuncts(condition):
-        read = references(each)
+    for conjunct in conjuncts(condition):
+        read = references(conjunct)
         if len(read) == 1:
             [number] = read
-            alone[number] = alone.get(number, 1.0) * share_of(each, columns)
+            alone[number] = alone.get(number, 1.0) * share_of(conjunct, columns)
     return {
         number: replace(
-            each,
-            most=max(1.0, each.most * alone.get(number, 1.0)),
-            rows=max(1.0, each.rows * share),
+            spread,
+            most=max(1.0, spread.most * alone.get(number, 1.0)),
+            rows=max(1.0, spread.rows * share),
         )
-        for number, each in columns.items()
+        for number, spread in columns.items()
     }
 
 
@@ -92,8 +94,8 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
     """What is computed from other columns has no more values than they have pairs."""
     if isinstance(value, Reference) and value.column in columns:
         return columns[value.column]
-    read = [columns[each] for each in sorted(references(value)) if each in columns]
-    most = max(1.0, min(rows, most_values(value), prod(each.most for each in read)))
+    read = [columns[column] for column in sorted(references(value)) if column in columns]
+    most = max(1.0, min(rows, most_values(value), prod(spread.most for spread in read)))
     source = read[0] if len(read) == 1 else None
     return Spread(
         ColumnStatistics(most),
@@ -106,17 +108,19 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
 
 def limited(columns: Spreads, rows: float) -> Spreads:
     """Of so many rows."""
-    return {number: replace(each, most=max(1.0, min(each.most, rows))) for number, each in columns.items()}
+    return {
+        number: replace(spread, most=max(1.0, min(spread.most, rows))) for number, spread in columns.items()
+    }
 
 
 def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
     """Of pairs: of equal columns both have the fewer values; what is looked up by new values is new."""
     new = both_grow(condition, change, other)
     fresh = new is not None and change[new[0]].fresh
-    looked_up = {number: replace(each, fresh=fresh and each.grows) for number, each in other.items()}
+    looked_up = {number: replace(spread, fresh=fresh and spread.grows) for number, spread in other.items()}
     both = {**change, **looked_up}
-    for each in conjuncts(condition):
-        pair = _equal(each, both)
+    for conjunct in conjuncts(condition):
+        pair = _equal(conjunct, both)
         if pair:
             fewest = min(both[number].most for number in pair)
             both |= {number: replace(both[number], most=fewest) for number in pair}
@@ -125,37 +129,37 @@ def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
 
 def growing(keys: Iterable[int], columns: Spreads) -> tuple[int, ...]:
     """The buffers with whose rows the number of groups by these columns grows."""
-    return tuple(sorted({columns[each].source for each in keys if columns[each].grows}))
+    return tuple(sorted({columns[key].source for key in keys if columns[key].grows}))
 
 
 def growing_pairs(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, ...]:
     """For each equality the buffer with whose rows the values grow that pairs are spread over."""
-    both, found = {**left, **right}, list[int]()
-    for each in conjuncts(condition):
-        pair = _equal(each, both)
+    both, sources = {**left, **right}, list[int]()
+    for conjunct in conjuncts(condition):
+        pair = _equal(conjunct, both)
         if pair:
             spreads = (both[number] for number in sorted(pair))
-            widest = max(spreads, key=lambda each: (each.values.distinct, not each.grows))
-            found += [widest.source] if widest.grows else []
-    return tuple(found)
+            widest = max(spreads, key=lambda spread: (spread.values.distinct, not spread.grows))
+            sources += [widest.source] if widest.grows else []
+    return tuple(sources)
 
 
 def both_grow(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, int] | None:
     """Columns of both sides that are equal and get new values as rows come: then at the same time."""
     both = {**left, **right}
-    for each in conjuncts(condition):
-        pair = _equal(each, both)
-        ours, theirs = pair & left.keys(), pair & right.keys()
-        if len(ours) == len(theirs) == 1 and all(both[number].grows for number in pair):
-            return min(ours), min(theirs)
+    for conjunct in conjuncts(condition):
+        pair = _equal(conjunct, both)
+        left_columns, right_columns = pair & left.keys(), pair & right.keys()
+        if len(left_columns) == len(right_columns) == 1 and all(both[number].grows for number in pair):
+            return min(left_columns), min(right_columns)
     return None
 
 
 def combinations(keys: Iterable[int], columns: Spreads, rows: float) -> float:
     """How many groups there can be by these columns; those of one buffer have no more than it has rows."""
     sources: dict[int, tuple[float, float]] = {}
-    for each in dict.fromkeys(keys):
-        spread = columns[each]
+    for key in dict.fromkeys(keys):
+        spread = columns[key]
         many, most = sources.get(spread.source, (1.0, 1.0))
         sources[spread.source] = (many * spread.most, max(most, spread.rows))
     return max(1.0, min(rows, prod(min(many, most) for many, most in sources.values())))

@@ -27,7 +27,7 @@ from planner.tree import children, nodes
 
 def text(query: LogicalQuery) -> str:
     """The answer's columns and the tree, a line for each node."""
-    names = {each.column: each.name for node in nodes(query.plan) for each in fields(node)}
+    names = {field.column: field.name for node in nodes(query.plan) for field in fields(node)}
     lines = _Lines(PartsText(names))
     return "\n".join(lines.query(query)) + "\n"
 
@@ -37,7 +37,7 @@ class _Lines:
         self._parts = parts
 
     def query(self, query: LogicalQuery) -> Iterator[str]:
-        outputs = (f"{each.name} = {self._parts.column(each.column)}" for each in query.outputs)
+        outputs = (f"{output.name} = {self._parts.column(output.column)}" for output in query.outputs)
         yield f"answer {', '.join(outputs)}".rstrip()
         yield from self._plan(query.plan, "")
 
@@ -49,11 +49,11 @@ class _Lines:
     def _node(self, plan: Plan) -> str:
         match plan:
             case Scan(table=table, alias=alias, columns=columns):
-                read = self._parts.fields(each.field for each in columns)
+                read = self._parts.fields(column.field for column in columns)
                 return f"Scan {table.schema}.{table.name} {alias}: {read}".removesuffix(": ")
-            case Values(rows=rows, fields=these):
+            case Values(rows=rows, fields=fields_):
                 written = (f"({', '.join(self._parts.text(value) for value in row)})" for row in rows)
-                return f"Values ({self._parts.fields(these)}): {', '.join(written)}".removesuffix(": ")
+                return f"Values ({self._parts.fields(fields_)}): {', '.join(written)}".removesuffix(": ")
             case Filter(condition=condition):
                 return f"Filter {self._parts.text(condition)}"
             case Project(columns=columns_):
@@ -66,8 +66,8 @@ class _Lines:
                 return f"Aggregate{by}: {self._parts.aggregated(aggregated)}".removesuffix(": ")
             case Distinct():
                 return "Distinct"
-            case Union(fields=these):
-                return f"Union {self._parts.fields(these)}"
+            case Union(fields=fields_):
+                return f"Union {self._parts.fields(fields_)}"
             case Top(order=order, limit=limit, offset=offset):
                 first = "all" if limit is None else str(limit)
                 after = f" after {offset}" if offset else ""

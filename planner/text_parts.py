@@ -11,25 +11,27 @@ from planner.text_scalar import ScalarText
 class PartsText(ScalarText):
     """Writes the parts of nodes; columns are numbered as they come."""
 
-    def fields(self, these: Iterable[Field]) -> str:
+    def fields(self, fields_: Iterable[Field]) -> str:
         """Columns."""
-        return ", ".join(self.column(each.column) for each in these)
+        return ", ".join(self.column(field.column) for field in fields_)
 
-    def computed(self, these: Iterable[Computed]) -> str:
+    def computed(self, columns: Iterable[Computed]) -> str:
         """Columns with what they are computed from, if not from themselves."""
-        return ", ".join(map(self._computed, these))
+        return ", ".join(map(self._computed, columns))
 
-    def aggregated(self, these: Iterable[Aggregated]) -> str:
+    def aggregated(self, columns: Iterable[Aggregated]) -> str:
         """Columns with the aggregates that give them."""
-        return ", ".join(f"{self.column(each.field.column)} = {self._aggregate(each.call)}" for each in these)
+        return ", ".join(
+            f"{self.column(column.field.column)} = {self._aggregate(column.call)}" for column in columns
+        )
 
     def order(self, order: Iterable[Order]) -> str:
         """An order."""
         return ", ".join(
-            self.text(each.value)
-            + (" desc" if each.descending else "")
-            + (" nulls first" if each.nulls_first else " nulls last")
-            for each in order
+            self.text(key.value)
+            + (" desc" if key.descending else "")
+            + (" nulls first" if key.nulls_first else " nulls last")
+            for key in order
         )
 
     def _computed(self, computed: Computed) -> str:
@@ -37,7 +39,7 @@ class PartsText(ScalarText):
         return name if name == value else f"{name} = {value}"
 
     def _aggregate(self, call: AggregateCall) -> str:
-        values = ", ".join(self.text(each) for each in call.arguments) or "*"
+        values = ", ".join(self.text(argument) for argument in call.arguments) or "*"
         distinct = "distinct " if call.distinct else ""
         order = f" order by {self.order(call.order)}" if call.order else ""
         condition = "" if call.condition is None else f" where {self.text(call.condition)}"

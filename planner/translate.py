@@ -32,13 +32,13 @@ def translate(query: Query, tables: Tables) -> LogicalQuery:
 
 
 def _scanning_what_is_read(plan: Plan) -> Plan:
-    read = references(*(each for node in nodes(plan) for each in expressions(node)))
+    read = references(*(expression for node in nodes(plan) for expression in expressions(node)))
     read |= {key.column for node in nodes(plan) if isinstance(node, Aggregate) for key in node.keys}
 
     def narrow(node: Plan) -> Plan:
         if not isinstance(node, Scan):
             return node
-        return replace(node, columns=tuple(each for each in node.columns if each.field.column in read))
+        return replace(node, columns=tuple(column for column in node.columns if column.field.column in read))
 
     return transform(plan, narrow)
 
@@ -54,7 +54,7 @@ class _QueryTranslator:
         groups = first_of(query.body) if isinstance(query.body, Select) else ()
         if limit is None and not offset and not groups:
             return self._body(query, scope, ())[0]
-        wanted = (*(each.expression for each in query.order), *groups)
+        wanted = (*(key.expression for key in query.order), *groups)
         relation, keys = self._body(query, scope, wanted)
         order = _total(query.order, keys, relation.columns)
         plan = relation.plan
@@ -88,7 +88,7 @@ class _QueryTranslator:
             if isinstance(query.body, SetOperation)
             else translate_values(self, query.body, scope)
         )
-        return relation, tuple(_output(relation, each) for each in order)
+        return relation, tuple(_output(relation, key) for key in order)
 
 
 def _output(relation: Relation, expression: Expression) -> Field:
@@ -101,10 +101,11 @@ def _total(
 ) -> tuple[Order, ...]:
     """The order, in which rows that it leaves equal are told apart by all columns of the answer."""
     asked = tuple(
-        Order(refer(key), each.descending, each.nulls_first) for key, each in zip(keys, order, strict=False)
+        Order(refer(key), key_order.descending, key_order.nulls_first)
+        for key, key_order in zip(keys, order, strict=False)
     )
-    others = dict.fromkeys(each for each in columns if each not in keys[: len(order)])
-    return asked + tuple(Order(refer(each), False, False, breaks_ties=True) for each in others)
+    others = dict.fromkeys(field for field in columns if field not in keys[: len(order)])
+    return asked + tuple(Order(refer(field), False, False, breaks_ties=True) for field in others)
 
 
 def _without(plan: Plan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> Plan:

@@ -34,12 +34,12 @@ class Condition:
 def split_condition(translator: Translator, scope: Scope, expression: Expression | None) -> Condition:
     """The parts of the condition; None is true."""
     condition = Condition()
-    for each in _conjuncts(expression):
+    for conjunct in _conjuncts(expression):
         place = ExpressionTranslator(translator, scope, [])
-        if place_as_join(place, each):
+        if place_as_join(place, conjunct):
             condition.joins += place.placements
             continue
-        scalar = place.condition(each)
+        scalar = place.condition(conjunct)
         condition.values += place.placements
         (condition.rest if place.placements else condition.plain).append(scalar)
     return condition

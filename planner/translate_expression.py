@@ -65,9 +65,9 @@ class ExpressionTranslator:
         """A scalar that is true where the expression is; it may be false where that is NULL."""
         match expression:
             case bound.And(arguments=arguments):
-                return conjunction(self.condition(each) for each in arguments)
+                return conjunction(self.condition(argument) for argument in arguments)
             case bound.Or(arguments=arguments):
-                return disjunction(self.condition(each) for each in arguments)
+                return disjunction(self.condition(argument) for argument in arguments)
             case bound.QuantifiedSubquery(quantifier=bound.Quantifier.ANY):
                 return quantified_truth(self, expression)
         return self.scalar(expression)
@@ -122,7 +122,8 @@ class ExpressionTranslator:
         match expression:
             case bound.Case(branches=branches, default=default, type=type_):
                 whens = (
-                    Branch(self.condition(each.condition), self.scalar(each.result)) for each in branches
+                    Branch(self.condition(branch.condition), self.scalar(branch.result))
+                    for branch in branches
                 )
                 return Case(tuple(whens), self.scalar(default), type_)
             case bound.Coalesce(arguments=arguments, type=type_):
@@ -149,7 +150,7 @@ class ExpressionTranslator:
             case bound.Distinct(equality=equality, negated=negated):
                 return _negated(IsDistinct(self._operator(equality)), negated)
             case bound.RowComparison(name=name, pairs=pairs):
-                return _rows(name, tuple(self._operator(each) for each in pairs))
+                return _rows(name, tuple(self._operator(pair) for pair in pairs))
             case _:
                 assert_never(expression)
 
@@ -169,7 +170,7 @@ class ExpressionTranslator:
     ) -> Scalar:
         match expression:
             case bound.Array(elements=elements, type=type_):
-                if any(each.type.oid == type_.oid for each in elements):
+                if any(element.type.oid == type_.oid for element in elements):
                     raise Refused.ARRAY_OF_ARRAYS.error
                 return Array(self._all(elements), type_)
             case bound.ArrayComparison(quantifier=quantifier, operator=operator, array=array):
@@ -198,7 +199,7 @@ class ExpressionTranslator:
             aggregate.name,
             below._all(aggregate.arguments),
             aggregate.distinct,
-            tuple(below.order(each) for each in aggregate.order),
+            tuple(below.order(key) for key in aggregate.order),
             condition,
             aggregate.collation,
             aggregate.type,
@@ -212,7 +213,7 @@ class ExpressionTranslator:
         return Order(self.scalar(key.expression), key.descending, key.nulls_first)
 
     def _all(self, expressions: tuple[Expression, ...]) -> tuple[Scalar, ...]:
-        return tuple(self.scalar(each) for each in expressions)
+        return tuple(self.scalar(expression) for expression in expressions)
 
 
 def _lowered(scope: Scope, level: int, bottom: Scope) -> Scope:

@@ -64,7 +64,7 @@ def _scan(translator: Translator, scan: Scan, scope: Scope) -> Plan:
 
 
 def _join(translator: Translator, join: Join, scope: Scope) -> Plan:
-    left, right = (_item(translator, each, scope) for each in (join.left, join.right))
+    left, right = (_item(translator, item, scope) for item in (join.left, join.right))
     if join.kind is JoinKind.INNER:
         condition = split_condition(translator, scope, join.condition)
         pairs = joined(logical.JoinKind.INNER, left, right, conjunction(condition.plain))
@@ -84,11 +84,11 @@ def _outer_join(translator: Translator, join: Join, left: Plan, right: Plan, sco
 
 
 def _with_subqueries(left: Plan, right: Plan, placements: list[Placement]) -> tuple[Plan, Plan]:
-    for each in placements:
-        if not each.needs & column_numbers(left):
-            right = each.on(right)
-        elif not each.needs & column_numbers(right):
-            left = each.on(left)
+    for placement in placements:
+        if not placement.needs & column_numbers(left):
+            right = placement.on(right)
+        elif not placement.needs & column_numbers(right):
+            left = placement.on(left)
         else:
             raise Refused.ON_BOTH_SIDES.error
     return left, right

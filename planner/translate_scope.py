@@ -76,10 +76,10 @@ class Scope:
 
     def column(self, source: int, column: int) -> Field:
         """The plan's column that a column of a source is."""
-        found = self.columns[source, column]
+        field = self.columns[source, column]
         if self.grouping is not None:
-            self.grouping.keys.setdefault(found.column, found)
-        return found
+            self.grouping.keys.setdefault(field.column, field)
+        return field
 
 
 class Translator(Protocol):
@@ -133,6 +133,6 @@ def joined(kind: JoinKind, left: Plan, right: Plan, condition: Scalar) -> Plan:
 
 def placed(plan: Plan, placements: list[Placement]) -> Plan:
     """The plan with the subqueries joined to it, one after the other."""
-    for each in placements:
-        plan = each.on(plan)
+    for placement in placements:
+        plan = placement.on(plan)
     return plan

@@ -39,8 +39,8 @@ def translate_select(
     scope = replace(scope, grouping=grouping)
     having = split_condition(translator, scope, select.having)
     place = ExpressionTranslator(translator, scope, [])
-    targets = tuple((each.name, place.scalar(each.expression)) for each in select.targets)
-    keys = tuple(("order", place.scalar(each)) for each in order)
+    targets = tuple((target.name, place.scalar(target.expression)) for target in select.targets)
+    keys = tuple(("order", place.scalar(expression)) for expression in order)
     if grouping is not None:
         plan = _grouped(plan, grouping)
     plan = placed(having.on(plan), place.placements)
@@ -79,12 +79,12 @@ def _projected(
     numbers: Numbers, plan: Plan, values: tuple[tuple[str, Scalar], ...]
 ) -> tuple[Plan, tuple[Field, ...]]:
     """The values computed from the plan, each once; a column of the plan keeps its number."""
-    own = column_numbers(plan)
+    numbers_below = column_numbers(plan)
     made: dict[Scalar, Field] = {}
     for name, value in values:
         if value in made:
             continue
-        if isinstance(value, Reference) and value.column in own:
+        if isinstance(value, Reference) and value.column in numbers_below:
             made[value] = Field(value.column, name, value.type)
         else:
             made[value] = numbers.field(name, value.type)
@@ -94,6 +94,6 @@ def _projected(
 
 def first_of(select: Select) -> tuple[Expression, ...]:
     """The groups of DISTINCT ON, whose first rows are taken; none where it is as good as plain DISTINCT."""
-    if set(select.distinct_on) == {each.expression for each in select.targets}:
+    if set(select.distinct_on) == {target.expression for target in select.targets}:
         return ()
     return select.distinct_on

@@ -30,21 +30,24 @@ from planner.translate_scope import ONE_ROW, Relation, Scope, Translator, placed
 def translate_set(translator: Translator, operation: bound.SetOperation, scope: Scope) -> Relation:
     """The rows of both sides, or those that are on both, or on the left alone."""
     arms = [
-        _exactly(translator.numbers, translator.query(each, scope))
-        for each in (operation.left, operation.right)
+        _exactly(translator.numbers, translator.query(query, scope))
+        for query in (operation.left, operation.right)
     ]
-    columns = tuple(translator.numbers.field(each.name, each.type) for each in operation.columns)
+    columns = tuple(translator.numbers.field(column.name, column.type) for column in operation.columns)
     if operation.kind is not SetKind.UNION:
         return Relation(_sides(translator.numbers, operation, arms, columns), columns)
-    union = Union(tuple(each for arm in arms for each in _inputs(arm, operation)), columns)
+    union = Union(tuple(node for arm in arms for node in _inputs(arm, operation)), columns)
     return Relation(union if operation.all else Distinct(union), columns)
 
 
 def translate_values(translator: Translator, values: bound.Values, scope: Scope) -> Relation:
     """The rows written out: as such where they hang on nothing, else a union of rows computed one by one."""
-    columns = tuple(translator.numbers.field(each.name, each.type) for each in values.columns)
+    columns = tuple(translator.numbers.field(column.name, column.type) for column in values.columns)
     places = [ExpressionTranslator(translator, scope, []) for _ in values.rows]
-    rows = [tuple(place.scalar(each) for each in row) for place, row in zip(places, values.rows, strict=True)]
+    rows = [
+        tuple(place.scalar(expression) for expression in row)
+        for place, row in zip(places, values.rows, strict=True)
+    ]
     if not any(place.placements or references(*row) for place, row in zip(places, rows, strict=True)):
         return Relation(Values(tuple(rows), columns), columns)
     inputs = (
@@ -55,7 +58,7 @@ def translate_values(translator: Translator, values: bound.Values, scope: Scope)
 
 
 def _computed(numbers: Numbers, plan: Plan, columns: tuple[Field, ...], row: tuple[Scalar, ...]) -> Plan:
-    named = (numbers.field(each.name, each.type) for each in columns)
+    named = (numbers.field(field.name, field.type) for field in columns)
     return Project(plan, tuple(Computed(*pair) for pair in zip(named, row, strict=True)))
 
 

@@ -88,17 +88,17 @@ def _unknown(place: Place, subquery: QuantifiedSubquery) -> Scalar:
     relation, comparison = _compared(place, subquery)
     if not isinstance(comparison, Call):
         return _counted(place, Filter(relation.plan, IsNull(comparison)), "unknown")
-    ours, theirs = comparison.arguments
+    outer, inner = comparison.arguments
     rows, nulls = (place.translator.numbers.field(name, COUNT) for name in ("rows", "nulls"))
-    columns = (Aggregated(rows, count_rows()), Aggregated(nulls, count_rows(IsNull(theirs))))
+    columns = (Aggregated(rows, count_rows()), Aggregated(nulls, count_rows(IsNull(inner))))
     _place(place, JoinKind.INNER, Aggregate(relation.plan, (), columns), TRUE)
-    return disjunction((is_positive(nulls), conjunction((IsNull(ours), is_positive(rows)))))
+    return disjunction((is_positive(nulls), conjunction((IsNull(outer), is_positive(rows)))))
 
 
 def _compared(place: Place, subquery: QuantifiedSubquery) -> tuple[Relation, Scalar]:
     relation = place.translator.query(subquery.query, place.scope)
     comparing = place.comparing(relation.columns)
-    return relation, conjunction(comparing.scalar(each) for each in subquery.comparisons)
+    return relation, conjunction(comparing.scalar(comparison) for comparison in subquery.comparisons)
 
 
 def _counted(place: Place, plan: Plan, name: str) -> Scalar:

@@ -65,22 +65,22 @@ def with_children(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
 
 def transform(plan: Plan, rule: Rule) -> Plan:
     """The rule applied to every node, from the leaves up."""
-    return rule(with_children(plan, tuple(transform(each, rule) for each in children(plan))))
+    return rule(with_children(plan, tuple(transform(child, rule) for child in children(plan))))
 
 
 def transform_down(plan: Plan, rule: Rule) -> Plan:
     """The rule applied to every node, from the root down: what it moves down it meets again below."""
     changed = rule(plan)
-    return with_children(changed, tuple(transform_down(each, rule) for each in children(changed)))
+    return with_children(changed, tuple(transform_down(child, rule) for child in children(changed)))
 
 
 def nodes(plan: Plan) -> Iterator[Plan]:
     """The node and all below it, from the root down and left to right."""
     waiting = [plan]
     while waiting:
-        found = waiting.pop()
-        yield found
-        waiting += reversed(children(found))
+        node = waiting.pop()
+        yield node
+        waiting += reversed(children(node))
 
 
 def expressions(plan: Plan) -> tuple[Scalar, ...]:
@@ -93,11 +93,11 @@ def expressions(plan: Plan) -> tuple[Scalar, ...]:
         case Filter(condition=condition) | Join(condition=condition) | DependentJoin(condition=condition):
             return (condition,)
         case Project(columns=columns):
-            return tuple(each.value for each in columns)
+            return tuple(column.value for column in columns)
         case Aggregate(columns=aggregated):
-            return tuple(value for each in aggregated for value in call_expressions(each.call))
+            return tuple(value for column in aggregated for value in call_expressions(column.call))
         case Top(order=order):
-            return tuple(each.value for each in order)
+            return tuple(key.value for key in order)
         case _:
             assert_never(plan)
 
@@ -105,7 +105,7 @@ def expressions(plan: Plan) -> tuple[Scalar, ...]:
 def call_expressions(call: AggregateCall) -> tuple[Scalar, ...]:
     """What an aggregate computes from each row: arguments, order and condition."""
     condition = () if call.condition is None else (call.condition,)
-    return (*call.arguments, *(each.value for each in call.order), *condition)
+    return (*call.arguments, *(key.value for key in call.order), *condition)
 
 
 def with_expressions(plan: Plan, change: Change) -> Plan:
@@ -118,9 +118,13 @@ def with_expressions(plan: Plan, change: Change) -> Plan:
         case Filter(condition=condition) | Join(condition=condition) | DependentJoin(condition=condition):
             return replace(plan, condition=change(condition))
         case Project(columns=columns):
-            return replace(plan, columns=tuple(Computed(each.field, change(each.value)) for each in columns))
+            return replace(
+                plan, columns=tuple(Computed(column.field, change(column.value)) for column in columns)
+            )
         case Aggregate(columns=aggregated):
-            changed = tuple(Aggregated(each.field, _with_call(each.call, change)) for each in aggregated)
+            changed = tuple(
+                Aggregated(column.field, _with_call(column.call, change)) for column in aggregated
+            )
             return replace(plan, columns=changed)
         case Top(order=order):
             return replace(plan, order=_with_order(order, change))
@@ -131,11 +135,11 @@ def with_expressions(plan: Plan, change: Change) -> Plan:
 def _with_call(call: AggregateCall, change: Change) -> AggregateCall:
     return replace(
         call,
-        arguments=tuple(change(each) for each in call.arguments),
+        arguments=tuple(change(argument) for argument in call.arguments),
         order=_with_order(call.order, change),
         condition=None if call.condition is None else change(call.condition),
     )
 
 
 def _with_order(order: tuple[Order, ...], change: Change) -> tuple[Order, ...]:
-    return tuple(replace(each, value=change(each.value)) for each in order)
+    return tuple(replace(key, value=change(key.value)) for key in order)

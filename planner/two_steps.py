@@ -31,37 +31,37 @@ _NUMERIC: Final = SqlType(NUMERIC)
 
 def in_two_steps(aggregate: Aggregate, digits: Collection[int], numbers: Numbers) -> Plan:
     """The same columns; `digits` are those that are the maximum of an int4. As it is where that cannot be."""
-    others = [each for each in aggregate.columns if each.field.column not in digits]
+    others = [column for column in aggregate.columns if column.field.column not in digits]
     if not 0 < len(digits) <= _MOST or not all(map(_is_partial, others)):
         return aggregate
-    maxima = [each for each in aggregate.columns if each.field.column in digits]
-    keys = {each.field.column: numbers.field("digits", _INT4) for each in maxima}
+    maxima = [column for column in aggregate.columns if column.field.column in digits]
+    keys = {column.field.column: numbers.field("digits", _INT4) for column in maxima}
     below = Project(
         aggregate.input,
         (
             *passing(fields(aggregate.input)),
-            *(Computed(keys[each.field.column], _entering(each)) for each in maxima),
+            *(Computed(keys[column.field.column], _entering(column)) for column in maxima),
         ),
     )
     partial = {
-        each.field.column: replace(each, field=numbers.field(each.field.name, each.field.type))
-        for each in others
+        column.field.column: replace(column, field=numbers.field(column.field.name, column.field.type))
+        for column in others
     }
     step = Aggregate(below, (*aggregate.keys, *keys.values()), tuple(partial.values()))
     values: dict[int, Scalar] = {}
     columns = []
-    for each in aggregate.columns:
-        if each.field.column in digits:
-            call = replace(each.call, arguments=(refer(keys[each.field.column]),), condition=None)
-            columns.append(replace(each, call=call))
+    for column in aggregate.columns:
+        if column.field.column in digits:
+            call = replace(column.call, arguments=(refer(keys[column.field.column]),), condition=None)
+            columns.append(replace(column, call=call))
         else:
-            columns.append(_whole(each, partial[each.field.column].field, values, numbers))
+            columns.append(_whole(column, partial[column.field.column].field, values, numbers))
     whole = Aggregate(step, aggregate.keys, tuple(columns))
     if not values:
         return whole
     return Project(
         whole,
-        tuple(Computed(each, values.get(each.column, refer(each))) for each in fields(aggregate)),
+        tuple(Computed(field, values.get(field.column, refer(field))) for field in fields(aggregate)),
     )
 
 

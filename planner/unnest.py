@@ -105,7 +105,7 @@ def _project_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
     """
     if not isinstance(join.right, Project) or join.kind is JoinKind.LEFT:
         return None
-    meaning = {each.field.column: each.value for each in join.right.columns}
+    meaning = {column.field.column: column.value for column in join.right.columns}
     condition = substitute(join.condition, meaning)
     below = _join(DependentJoin(join.kind, join.left, join.right.input, condition), numbers)
     if join.kind is not JoinKind.INNER:
@@ -131,7 +131,7 @@ def _groups(join: DependentJoin, aggregate: Aggregate, numbers: Numbers) -> tupl
     Not where a second row is an error: a group that no left row asks for may have two.
     """
     outer = column_numbers(join.left)
-    raises = any(each.call.function == SINGLE for each in aggregate.columns)
+    raises = any(column.call.function == SINGLE for column in aggregate.columns)
     if raises or references(*expressions(aggregate)) & outer:
         return None
     pulled = pull_keys(aggregate.input, outer, numbers)

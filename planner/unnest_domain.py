@@ -87,12 +87,12 @@ def with_counts(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, tupl
     """The groups, and their columns as they are where a group is missing: a count is 0 (None: all NULL)."""
     renamed: list[Aggregated] = []
     computed: list[Computed] = []
-    for each in aggregate.columns:
-        nothing = over_no_rows(each.call)
-        field = each.field if nothing is None else numbers.field(each.field.name, each.field.type)
-        renamed.append(replace(each, field=field))
+    for column in aggregate.columns:
+        nothing = over_no_rows(column.call)
+        field = column.field if nothing is None else numbers.field(column.field.name, column.field.type)
+        renamed.append(replace(column, field=field))
         value = refer(field) if nothing is None else Coalesce((refer(field), nothing), field.type)
-        computed.append(Computed(each.field, value))
+        computed.append(Computed(column.field, value))
     if tuple(renamed) == aggregate.columns:
         return aggregate, None
     return replace(aggregate, columns=tuple(renamed)), tuple(computed)
@@ -109,12 +109,12 @@ class _Domain:
 
     def agree(self, spread: Spread, condition: Scalar) -> Scalar:
         """The condition for a row of the left side and one that was computed for it."""
-        return _agree({each.column: each for each in self.outer}, spread.columns, condition)
+        return _agree({field.column: field for field in self.outer}, spread.columns, condition)
 
     def copy(self) -> Spread:
         """The values themselves, under numbers of their own."""
-        plan, made = renumbered(keep(self.source, self.outer), self.numbers)
-        return Spread(Distinct(plan), {each.column: made[each.column] for each in self.outer})
+        plan, copies = renumbered(keep(self.source, self.outer), self.numbers)
+        return Spread(Distinct(plan), {field.column: copies[field.column] for field in self.outer})
 
     def spread(self, plan: Plan) -> Spread:
         """R(d) for each d."""
@@ -127,7 +127,7 @@ class _Domain:
                 return replace(below, plan=Filter(below.plan, below.read(condition)))
             case Project(input=child):
                 below = self.spread(child)
-                computed = tuple(replace(each, value=below.read(each.value)) for each in plan.columns)
+                computed = tuple(replace(column, value=below.read(column.value)) for column in plan.columns)
                 return replace(below, plan=Project(below.plan, computed + passing(below.columns.values())))
             case Join():
                 return self._join(plan)
@@ -149,7 +149,7 @@ class _Domain:
 
     def is_needed(self, plan: Plan) -> bool:
         """Whether the plan depends on the outer columns."""
-        return not self.free.of(plan).isdisjoint(each.column for each in self.outer)
+        return not self.free.of(plan).isdisjoint(field.column for field in self.outer)
 
     def _join(self, join: Join) -> Spread:
         """One side is enough where the other is independent, unless unmatched rows of that one are kept."""
@@ -168,10 +168,10 @@ class _Domain:
 
     def _merged(self, both: Join, left: Spread, right: Spread) -> Spread:
         """The values of d from the side that is there."""
-        merged = {each.column: self.numbers.field(each.name, each.type) for each in self.outer}
+        merged = {field.column: self.numbers.field(field.name, field.type) for field in self.outer}
         computed = tuple(
-            Computed(made, Coalesce((refer(left.columns[outer]), refer(right.columns[outer])), made.type))
-            for outer, made in merged.items()
+            Computed(field, Coalesce((refer(left.columns[outer]), refer(right.columns[outer])), field.type))
+            for outer, field in merged.items()
         )
         return Spread(Project(both, passing(fields(both)) + computed), merged)
 
@@ -196,16 +196,16 @@ class _Domain:
 
     def _first(self, top: Top) -> Spread:
         below = self.spread(top.input)
-        order = tuple(replace(each, value=below.read(each.value)) for each in top.order)
+        order = tuple(replace(key, value=below.read(key.value)) for key in top.order)
         keys = tuple(below.columns.values())
         return replace(below, plan=first_of_each(_narrow(below, top.input), keys, order, self.numbers))
 
     def _union(self, union: Union) -> Spread:
         inputs: list[Plan] = []
-        for each in union.inputs:
-            below = self.spread(each)
-            inputs.append(_narrow(below, each))
-        columns = {each.column: self.numbers.field(each.name, each.type) for each in self.outer}
+        for input in union.inputs:
+            below = self.spread(input)
+            inputs.append(_narrow(below, input))
+        columns = {field.column: self.numbers.field(field.name, field.type) for field in self.outer}
         return Spread(Union(tuple(inputs), (*union.fields, *columns.values())), columns)
 
 
@@ -217,8 +217,8 @@ def _narrow(spread: Spread, plan: Plan) -> Plan:
 def _agree(left: Mapping[int, Field], right: Mapping[int, Field], condition: Scalar) -> Scalar:
     """The condition, for rows of one d."""
     conditions = [condition]
-    for outer, own in left.items():
-        same = not_distinct(refer(own), refer(right[outer]))
+    for outer, counterpart in left.items():
+        same = not_distinct(refer(counterpart), refer(right[outer]))
         if same is None:
             raise Refused.NO_EQUALITY.error
         conditions.append(same)
@@ -231,13 +231,13 @@ def _domain(join: DependentJoin, numbers: Numbers) -> _Domain:
     Not more where a second row is an error: it must not be found for a value that no left row has.
     """
     needed = free_columns(join.right)
-    outer = tuple(each for each in fields(join.left) if each.column in needed)
+    outer = tuple(field for field in fields(join.left) if field.column in needed)
     raises = any(
-        isinstance(node, Aggregate) and any(each.call.function == SINGLE for each in node.columns)
+        isinstance(node, Aggregate) and any(column.call.function == SINGLE for column in node.columns)
         for node in nodes(join.right)
     )
     part = _part_with_same_values if raises else _part
-    return _Domain(part(join.left, frozenset(each.column for each in outer)), outer, numbers)
+    return _Domain(part(join.left, frozenset(field.column for field in outer)), outer, numbers)
 
 
 def _part(plan: Plan, columns: frozenset[int]) -> Plan:
@@ -276,6 +276,6 @@ def _has(plan: Plan, columns: frozenset[int]) -> bool:
 
 def _filtered(plan: Plan, condition: Scalar) -> Plan:
     """The plan under the parts of the condition that only it decides."""
-    own = column_numbers(plan)
-    parts = tuple(each for each in conjuncts(condition) if references(each) <= own)
+    columns = column_numbers(plan)
+    parts = tuple(conjunct for conjunct in conjuncts(condition) if references(conjunct) <= columns)
     return Filter(plan, conjunction(parts)) if parts else plan

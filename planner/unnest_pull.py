@@ -111,21 +111,21 @@ class _Pull:
         pulled = self.pull(plan, as_set=False)
         if pulled is None:
             return None
-        own = {each.column: each for each in fields(pulled.plan)}
+        columns = {field.column: field for field in fields(pulled.plan)}
         computed: list[Computed] = []
         exposed: list[Field] = []
         conditions: list[Scalar] = []
         for condition in pulled.conditions:
-            if not references(condition).isdisjoint(own):
-                key = _key(condition, frozenset(own))
+            if not references(condition).isdisjoint(columns):
+                key = _key(condition, frozenset(columns))
                 if key is None:
                     return None
                 if not isinstance(key, Reference):
                     computed.append(Computed(self.numbers.field("key", key.type), key))
-                exposed.append(own[key.column] if isinstance(key, Reference) else computed[-1].field)
+                exposed.append(columns[key.column] if isinstance(key, Reference) else computed[-1].field)
                 condition = _with_key(condition, key, exposed[-1])
             conditions.append(condition)
-        below = Project(pulled.plan, (*passing(own.values()), *computed)) if computed else pulled.plan
+        below = Project(pulled.plan, (*passing(columns.values()), *computed)) if computed else pulled.plan
         return PulledKeys(below, tuple(conditions), tuple(dict.fromkeys(exposed)))
 
     def _from_join(self, join: Join, as_set: bool) -> Pulled | None:
@@ -158,7 +158,7 @@ class _Pull:
         below = self.keys(aggregate.input)
         if below is None:
             return None
-        keys = {each.column: each for each in (*aggregate.keys, *below.exposed)}
+        keys = {key.column: key for key in (*aggregate.keys, *below.exposed)}
         return Pulled(Aggregate(below.plan, tuple(keys.values()), aggregate.columns), below.conditions)
 
 
@@ -174,24 +174,24 @@ def _from_project(below: Pulled | None, project: Project) -> Pulled | None:
     if below is None:
         return None
     wanted = references(*below.conditions) - column_numbers(project)
-    more = passing(each for each in fields(below.plan) if each.column in wanted)
+    more = passing(field for field in fields(below.plan) if field.column in wanted)
     return Pulled(Project(below.plan, project.columns + more), below.conditions)
 
 
-def _parts(condition: Scalar, own: frozenset[int]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+def _parts(condition: Scalar, columns: frozenset[int]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
     """What can be said of these columns alone, and what needs others from around."""
     parts = conjuncts(condition)
-    staying = tuple(each for each in parts if references(each) <= own)
-    return staying, tuple(each for each in parts if each not in staying)
+    staying = tuple(part for part in parts if references(part) <= columns)
+    return staying, tuple(part for part in parts if part not in staying)
 
 
-def _key(condition: Scalar, own: frozenset[int]) -> Scalar | None:
+def _key(condition: Scalar, columns: frozenset[int]) -> Scalar | None:
     """The side of an equality that reads these columns, where the other side reads none of them."""
     if not isinstance(condition, Call) or not is_equality(condition):
         return None
     left, right = condition.arguments
     for key, value in ((left, right), (right, left)):
-        if references(key) <= own and references(value).isdisjoint(own):
+        if references(key) <= columns and references(value).isdisjoint(columns):
             return key
     return None
 
@@ -200,7 +200,7 @@ def _with_key(condition: Scalar, key: Scalar, column: Field) -> Scalar:
     assert isinstance(condition, Call)
     return replace(
         condition,
-        arguments=tuple(refer(column) if each is key else each for each in condition.arguments),
+        arguments=tuple(refer(column) if argument is key else argument for argument in condition.arguments),
     )
 
 

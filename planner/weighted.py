@@ -297,19 +297,19 @@ class DeltaPlan:
 def fields(outcome: Weighted) -> tuple[Field, ...]:
     """The columns of each row of the outcome."""
     match outcome:
-        case Read(fields=these) | Use(fields=these) | Rows(fields=these) | Sum(fields=these):
-            return these
+        case Read(fields=fields_) | Use(fields=fields_) | Rows(fields=fields_) | Sum(fields=fields_):
+            return fields_
         case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
             return fields(child)
         case First(input=child) | Among(input=child) | Matched(left=child) | Choose(general=child):
             return fields(child)
         case Compute(columns=columns):
-            return tuple(each.field for each in columns)
+            return tuple(column.field for column in columns)
         case Pairs(left=left, right=right):
             return fields(left) + fields(right)
         case Tallies(keys=keys, columns=tallied):
-            return keys + tuple(each.field for each in tallied)
+            return keys + tuple(column.field for column in tallied)
         case Groups(keys=keys, columns=aggregated):
-            return keys + tuple(each.field for each in aggregated)
+            return keys + tuple(column.field for column in aggregated)
         case _:
             assert_never(outcome)

@@ -42,8 +42,8 @@ def inputs(outcome: Weighted) -> tuple[Weighted, ...]:
             return (child, of)
         case Choose(shortcut=shortcut, general=general):
             return (shortcut, general)
-        case Sum(inputs=these):
-            return these
+        case Sum(inputs=inputs_):
+            return inputs_
         case _:
             assert_never(outcome)
 
@@ -70,5 +70,5 @@ def with_inputs(outcome: Weighted, new: tuple[Weighted, ...]) -> Weighted:
 def within(outcome: Weighted) -> Iterator[Weighted]:
     """The node and all below it, but not what its steps are made of."""
     yield outcome
-    for each in inputs(outcome):
-        yield from within(each)
+    for input in inputs(outcome):
+        yield from within(input)

@@ -80,8 +80,8 @@ _INT4: Final = SqlType(INT4)
 
 def keep_digits(plan: Plan, environment: Environment) -> Plan:
     """The same plan, in which groups and sums of numerics show the digits that they should."""
-    columns = (each.field.type for node in nodes(plan) if isinstance(node, Scan) for each in node.columns)
-    long = any(each.wide and environment.storage(each) == FREE_NUMERIC for each in columns)
+    types = (column.field.type for node in nodes(plan) if isinstance(node, Scan) for column in node.columns)
+    long = any(type_.wide and environment.storage(type_) == FREE_NUMERIC for type_ in types)
     return _Walk(environment, numbers_after(plan), long).visit(plan)[0]
 
 
@@ -105,38 +105,41 @@ class _Walk:
         """The plan, and how its columns are stored."""
         match plan:
             case Scan(columns=columns):
-                these = [each.field for each in columns]
-                return plan, _named(these, (self._by_type(each.type) for each in these))
-            case Values(rows=rows, fields=these):
+                fields_ = [column.field for column in columns]
+                return plan, _named(fields_, (self._by_type(field.type) for field in fields_))
+            case Values(rows=rows, fields=fields_):
                 storages = (
                     self._common([self._storage(row[place], {}) for row in rows], field)
-                    for place, field in enumerate(these)
+                    for place, field in enumerate(fields_)
                 )
-                return plan, _named(these, storages)
+                return plan, _named(fields_, storages)
             case Filter() | Top():
-                child, found = self.visit(plan.input)
-                return with_children(plan, (child,)), found
+                child, renderings = self.visit(plan.input)
+                return with_children(plan, (child,)), renderings
             case Project(columns=computed):
-                child, found = self.visit(plan.input)
-                storages = (self._storage(each.value, found) for each in computed)
-                return with_children(plan, (child,)), _named((each.field for each in computed), storages)
+                child, renderings = self.visit(plan.input)
+                storages = (self._storage(column.value, renderings) for column in computed)
+                return with_children(plan, (child,)), _named((column.field for column in computed), storages)
             case Join() | DependentJoin():
                 return self._join(plan)
-            case Union(inputs=inputs, fields=these):
-                visited = [self.visit(each) for each in inputs]
-                arms = [[found[each.column].storage for each in fields(child)] for child, found in visited]
+            case Union(inputs=inputs, fields=fields_):
+                visited = [self.visit(input) for input in inputs]
+                arms = [
+                    [renderings[field.column].storage for field in fields(child)]
+                    for child, renderings in visited
+                ]
                 storages = (
-                    self._common([arm[place] for arm in arms], field) for place, field in enumerate(these)
+                    self._common([arm[place] for arm in arms], field) for place, field in enumerate(fields_)
                 )
-                return with_children(plan, tuple(each[0] for each in visited)), _named(these, storages)
+                return with_children(plan, tuple(pair[0] for pair in visited)), _named(fields_, storages)
             case Distinct():
-                child, found = self.visit(plan.input)
-                if any(_is_written(each.storage) for each in found.values()):
-                    return self._aggregate(Aggregate(child, fields(child), ()), found)
-                return with_children(plan, (child,)), found
+                child, renderings = self.visit(plan.input)
+                if any(_is_written(rendered.storage) for rendered in renderings.values()):
+                    return self._aggregate(Aggregate(child, fields(child), ()), renderings)
+                return with_children(plan, (child,)), renderings
             case Aggregate():
-                child, found = self.visit(plan.input)
-                return self._aggregate(with_children(plan, (child,)), found)
+                child, renderings = self.visit(plan.input)
+                return self._aggregate(with_children(plan, (child,)), renderings)
             case _:
                 assert_never(plan)
 
@@ -145,78 +148,78 @@ class _Walk:
         semi = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
         return with_children(join, (left, right)), one if semi else {**one, **other}
 
-    def _aggregate(self, plan: Plan, found: Columns) -> tuple[Plan, Columns]:
+    def _aggregate(self, plan: Plan, renderings: Columns) -> tuple[Plan, Columns]:
         assert isinstance(plan, Aggregate)
-        keys = [each for each in plan.keys if _is_written(found[each.column].storage)]
+        keys = [key for key in plan.keys if _is_written(renderings[key.column].storage)]
         made = _Made()
         shown = made.shown
-        columns = [new for each in plan.columns for new in self._call(each, found, made)]
+        columns = [new for column in plan.columns for new in self._call(column, renderings, made)]
         trimmed: dict[int, Field] = {}
         for key in keys:
             trimmed[key.column] = self.numbers.field(key.name, key.type)
             digits = self._most_digits(refer(key), None)
             columns.append(digits)
             shown[key.column] = _shown(refer(trimmed[key.column]), _or_none(refer(digits.field)))
-        storages = {each.column: found[each.column].storage for each in plan.keys} | {
-            each.field.column: self._storage_of(each.call, found) for each in plan.columns
+        storages = {key.column: renderings[key.column].storage for key in plan.keys} | {
+            column.field.column: self._storage_of(column.call, renderings) for column in plan.columns
         }
-        outcome = _named(fields(plan), (storages[each.column] for each in fields(plan)))
+        outcome = _named(fields(plan), (storages[field.column] for field in fields(plan)))
         changed = replace(plan, columns=tuple(columns))
         if not shown:
             return (changed if changed.columns != plan.columns else plan), outcome
-        own = [
-            Computed(trimmed[each.column], _call(TRIM_SCALE, "trim_scale", (refer(each),), _NUMERIC))
-            for each in keys
+        computed = [
+            Computed(trimmed[field.column], _call(TRIM_SCALE, "trim_scale", (refer(field),), _NUMERIC))
+            for field in keys
         ] + [Computed(field, value) for value, field in made.below.items()]
-        if own:
+        if computed:
             changed = replace(
                 changed,
-                input=Project(plan.input, (*passing(fields(plan.input)), *own)),
-                keys=tuple(trimmed.get(each.column, each) for each in plan.keys),
+                input=Project(plan.input, (*passing(fields(plan.input)), *computed)),
+                keys=tuple(trimmed.get(key.column, key) for key in plan.keys),
             )
-        values = (Computed(each, shown.get(each.column, refer(each))) for each in fields(plan))
-        maxima = [each.field.column for each in changed.columns if _is_most_digits(each)]
+        values = (Computed(field, shown.get(field.column, refer(field))) for field in fields(plan))
+        maxima = [column.field.column for column in changed.columns if _is_most_digits(column)]
         return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
 
-    def _call(self, column: Aggregated, found: Columns, made: _Made) -> list[Aggregated]:
+    def _call(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
         """What is aggregated instead."""
         call = column.call
-        if not any(_is_written(self._storage(each, found)) for each in call.arguments):
+        if not any(_is_written(self._storage(argument, renderings)) for argument in call.arguments):
             return [column]
         if call.distinct:
             same = (
-                _call(TRIM_SCALE, "trim_scale", (each,), _NUMERIC)
-                if _is_written(self._storage(each, found))
-                else each
-                for each in call.arguments
+                _call(TRIM_SCALE, "trim_scale", (argument,), _NUMERIC)
+                if _is_written(self._storage(argument, renderings))
+                else argument
+                for argument in call.arguments
             )
             column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
         if call.function == _AVERAGE:
-            return self._average(column, found, made)
+            return self._average(column, renderings, made)
         if call.function != _SUM:
             return [column]
         total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
         [summed] = call.arguments
-        parts = parts_of(summed, lambda each: self._storage(each, found))
+        parts = parts_of(summed, lambda expression: self._storage(expression, renderings))
         if parts is None:
-            return self._sum(column, summed, found, made)
-        least = min((each.digits for each in parts), default=0)
+            return self._sum(column, summed, renderings, made)
+        least = min((part.digits for part in parts), default=0)
         counts = [
-            (each.digits, self._count(each.value, call.condition)) for each in parts if each.digits > least
+            (part.digits, self._count(part.value, call.condition)) for part in parts if part.digits > least
         ]
-        counts.sort(key=lambda each: -each[0])
+        counts.sort(key=lambda count: -count[0])
         branches = tuple(Branch(is_positive(count.field), _digits(digits)) for digits, count in counts)
         digits = Case(branches, _digits(least), _INT4) if branches else _digits(least)
         made.shown[column.field.column] = _shown(refer(total.field), digits)
         return [total, *(count for _, count in counts)]
 
-    def _sum(self, column: Aggregated, summed: Scalar, found: Columns, made: _Made) -> list[Aggregated]:
+    def _sum(self, column: Aggregated, summed: Scalar, renderings: Columns, made: _Made) -> list[Aggregated]:
         """A sum of numbers whose digits only the rows tell, and of which some may be none."""
         call, name = column.call, column.field.name
         specials = specials_of(
             summed,
-            lambda each: self._may_be_special(each, found),
-            lambda each: self._below(each, made),
+            lambda expression: self._may_be_special(expression, renderings),
+            lambda expression: self._below(expression, made),
             self.long,
         )
         number = summed if specials is None else specials.number
@@ -258,7 +261,7 @@ class _Walk:
             made.below[scalar] = self.numbers.field("value", _NUMERIC)
         return refer(made.below[scalar])
 
-    def _average(self, column: Aggregated, found: Columns, made: _Made) -> list[Aggregated]:
+    def _average(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
         """The sum of the values, by how many they are."""
         name = column.field.name
         total = Aggregated(
@@ -267,17 +270,17 @@ class _Walk:
         count = Aggregated(
             self.numbers.field(name, COUNT), replace(column.call, function=_COUNT, name="count", type=COUNT)
         )
-        summed = self._call(total, found, made)
+        summed = self._call(total, renderings, made)
         divisor = Cast(refer(count.field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, _NUMERIC)
         dividend = made.shown.pop(total.field.column, refer(total.field))
         quotient = Call(_DIVISION, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
         made.shown[column.field.column] = quotient
         return [*summed, count]
 
-    def _may_be_special(self, scalar: Scalar, found: Columns) -> bool:
+    def _may_be_special(self, scalar: Scalar, renderings: Columns) -> bool:
         """Whether it may be NaN or infinite, for all that its storage tells."""
         try:
-            rendered = render(scalar, found, self.environment)
+            rendered = render(scalar, renderings, self.environment)
         except FeatureNotSupported:
             return False
         return _is_written(rendered.storage) and not is_whole(rendered)
@@ -291,8 +294,8 @@ class _Walk:
         call = AggregateCall(_COUNT, "count", (value,), False, (), condition, 0, COUNT)
         return Aggregated(self.numbers.field(name, COUNT), call)
 
-    def _storage_of(self, call: AggregateCall, found: Columns) -> Storage:
-        storages = [self._storage(each, found) for each in call.arguments]
+    def _storage_of(self, call: AggregateCall, renderings: Columns) -> Storage:
+        storages = [self._storage(argument, renderings) for argument in call.arguments]
         match call.function, storages:
             case function, [Decimal(scale=scale), *_] if function == _SUM:
                 return Decimal(MAX_DIGITS, scale)
@@ -304,9 +307,9 @@ class _Walk:
                 return storage
         return self._by_type(call.type)
 
-    def _storage(self, scalar: Scalar, found: Columns) -> Storage:
+    def _storage(self, scalar: Scalar, renderings: Columns) -> Storage:
         try:
-            return render(scalar, found, self.environment).storage
+            return render(scalar, renderings, self.environment).storage
         except FeatureNotSupported:
             return self._by_type(scalar.type)
 
@@ -324,10 +327,10 @@ class _Walk:
             return self._by_type(field.type)
 
 
-def _named(these: Iterable[Field], storages: Iterable[Storage]) -> Columns:
+def _named(fields_: Iterable[Field], storages: Iterable[Storage]) -> Columns:
     return {
         field.column: Rendered(f"c{field.column}", storage)
-        for field, storage in zip(these, storages, strict=True)
+        for field, storage in zip(fields_, storages, strict=True)
     }
 
 
@@ -366,8 +369,8 @@ def _is_most_digits(column: Aggregated) -> bool:
 def _trimmed(call: AggregateCall) -> tuple[Order, ...]:
     """The order of different values, which is by these values themselves."""
     return tuple(
-        replace(each, value=_call(TRIM_SCALE, "trim_scale", (each.value,), _NUMERIC))
-        if each.value in call.arguments and each.value.type.oid == NUMERIC
-        else each
-        for each in call.order
+        replace(key, value=_call(TRIM_SCALE, "trim_scale", (key.value,), _NUMERIC))
+        if key.value in call.arguments and key.value.type.oid == NUMERIC
+        else key
+        for key in call.order
     )

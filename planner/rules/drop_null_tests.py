@@ -22,13 +22,13 @@ def drop_null_tests(known: KnownProperties) -> Rule:
     def rule(plan: Plan) -> Plan:
         if not isinstance(plan, Filter | Join):
             return plan
-        if not any(isinstance(each, IsNull) for each in inside(plan.condition)):
+        if not any(isinstance(part, IsNull) for part in inside(plan.condition)):
             return plan
-        not_null = frozenset[int]().union(*(known.of(each).not_null for each in children(plan)))
+        not_null = frozenset[int]().union(*(known.of(child).not_null for child in children(plan)))
 
-        def change(found: Scalar) -> Scalar:
-            never = isinstance(found, IsNull) and is_never_null(found.argument, not_null)
-            return FALSE if never else found
+        def change(part: Scalar) -> Scalar:
+            never = isinstance(part, IsNull) and is_never_null(part.argument, not_null)
+            return FALSE if never else part
 
         condition = transform_scalar(plan.condition, change)
         return plan if condition == plan.condition else replace(plan, condition=condition)

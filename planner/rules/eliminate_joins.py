@@ -37,23 +37,25 @@ def eliminate_joins(known: KnownProperties) -> Callable[[Plan], Plan]:
 
 
 def _read(plan: Project | Aggregate) -> frozenset[int]:
-    keys = frozenset(each.column for each in plan.keys) if isinstance(plan, Aggregate) else frozenset()
+    keys = frozenset(key.column for key in plan.keys) if isinstance(plan, Aggregate) else frozenset()
     return keys | references(*expressions(plan))
 
 
 def _is_idle(join: Join, read: frozenset[int], known: KnownProperties) -> bool:
     if join.kind is not JoinKind.LEFT or read & column_numbers(join.right):
         return False
-    found = known.of(join.right)
+    properties = known.of(join.right)
     equated = frozenset(_equated(join.condition, column_numbers(join.right)))
     # Equality is never true of NULL, so what is unique apart from NULLs is enough.
-    return found.is_key(equated) or any(key <= found.determined(equated) for key in found.unique)
+    return properties.is_key(equated) or any(
+        key <= properties.determined(equated) for key in properties.unique
+    )
 
 
 def _equated(condition: Scalar, right: frozenset[int]) -> Iterator[int]:
     """The columns of the right side that equal one of the left."""
-    for each in conjuncts(condition):
-        pair = column_equality(each)
+    for conjunct in conjuncts(condition):
+        pair = column_equality(conjunct)
         if pair is not None:
             inside = [side.column for side in pair if side.column in right]
             if len(inside) == 1:

@@ -21,15 +21,17 @@ def factor_disjunctions(plan: Plan) -> Plan:
 
 def factor(condition: Scalar) -> Scalar:
     """The condition with what its disjunctions have in common taken out of them."""
-    return conjunction(_factor_one(each) if isinstance(each, Or) else each for each in conjuncts(condition))
+    return conjunction(
+        _factor_one(conjunct) if isinstance(conjunct, Or) else conjunct for conjunct in conjuncts(condition)
+    )
 
 
 def _factor_one(disjunction_: Or) -> Scalar:
-    branches = [conjuncts(each) for each in disjuncts(disjunction_)]
-    common = [each for each in branches[0] if all(each in branch for branch in branches[1:])]
+    branches = [conjuncts(disjunct) for disjunct in disjuncts(disjunction_)]
+    common = [conjunct for conjunct in branches[0] if all(conjunct in branch for branch in branches[1:])]
     if not common:
         return disjunction_
-    rests = [conjunction(each for each in branch if each not in common) for branch in branches]
+    rests = [conjunction(conjunct for conjunct in branch if conjunct not in common) for branch in branches]
     if any(not conjuncts(rest) for rest in rests):
         return conjunction(common)
     return conjunction((*common, disjunction(rests)))

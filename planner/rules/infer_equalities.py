@@ -22,11 +22,13 @@ def infer_equalities(plan: Plan) -> Plan:
     match plan:
         case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
             known = (*conjuncts(condition), *_asked(left), *_asked(right))
-            new = [each for each in _consequences(known) if each not in known]
-            on_left = [each for each in new if references(each) <= column_numbers(left)]
-            on_right = [each for each in new if references(each) <= column_numbers(right)]
+            new = [condition for condition in _consequences(known) if condition not in known]
+            on_left = [condition for condition in new if references(condition) <= column_numbers(left)]
+            on_right = [condition for condition in new if references(condition) <= column_numbers(right)]
             if new:
-                across = [each for each in new if each not in on_left and each not in on_right]
+                across = [
+                    condition for condition in new if condition not in on_left and condition not in on_right
+                ]
                 return Join(
                     JoinKind.INNER,
                     filtered(left, on_left),
@@ -35,8 +37,8 @@ def infer_equalities(plan: Plan) -> Plan:
                 )
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI as kind, left=left, right=right):
             known = (*conjuncts(plan.condition), *_asked(left), *_asked(right))
-            new = [each for each in _consequences(known) if each not in known]
-            on_right = [each for each in new if references(each) <= column_numbers(right)]
+            new = [condition for condition in _consequences(known) if condition not in known]
+            on_right = [condition for condition in new if references(condition) <= column_numbers(right)]
             if on_right:
                 return Join(kind, left, filtered(right, on_right), plan.condition)
     return plan
@@ -60,22 +62,22 @@ def _consequences(known: Iterable[Scalar]) -> Iterator[Scalar]:
     """Each condition on one column, said of the columns equal to it; and the equalities of a class."""
     known = tuple(known)
     equal = _classes(known)
-    for each in known:
-        pair = column_equality(each)
-        read = references(each)
+    for condition in known:
+        pair = column_equality(condition)
+        read = references(condition)
         if pair is not None or len(read) != 1:
             continue
         (number,) = read
         for other in equal.get(number, ()):
-            if other.column != number and agrees(each, number):
-                yield substitute(each, {number: other})
+            if other.column != number and agrees(condition, number):
+                yield substitute(condition, {number: other})
 
 
 def _classes(known: Iterable[Scalar]) -> Mapping[int, tuple[Reference, ...]]:
     """For each column that is equal to another, all of its class."""
     classes: dict[int, dict[int, Reference]] = {}
-    for each in known:
-        pair = column_equality(each)
+    for condition in known:
+        pair = column_equality(condition)
         if pair is not None and pair[0].type == pair[1].type:
             merged = {reference.column: reference for reference in pair}
             for reference in pair:

@@ -11,12 +11,12 @@ def merge_projects(plan: Plan) -> Plan:
     """π_f(π_g(x)) = π_(f∘g)(x), and π_identity(x) = x."""
     match plan:
         case Project(input=Project(input=child, columns=inner), columns=outer):
-            meaning = {each.field.column: each.value for each in inner}
+            meaning = {column.field.column: column.value for column in inner}
             return Project(
-                child, tuple(Computed(each.field, substitute(each.value, meaning)) for each in outer)
+                child, tuple(Computed(column.field, substitute(column.value, meaning)) for column in outer)
             )
         case Project(input=child, columns=columns) if _unchanged(columns) == tuple(
-            each.column for each in fields(child)
+            field.column for field in fields(child)
         ):
             return child
     return plan
@@ -24,8 +24,8 @@ def merge_projects(plan: Plan) -> Plan:
 
 def _unchanged(columns: tuple[Computed, ...]) -> tuple[int, ...] | None:
     numbers = tuple(
-        each.field.column
-        for each in columns
-        if isinstance(each.value, Reference) and each.value.column == each.field.column
+        column.field.column
+        for column in columns
+        if isinstance(column.value, Reference) and column.value.column == column.field.column
     )
     return numbers if len(numbers) == len(columns) else None

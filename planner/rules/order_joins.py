@@ -53,7 +53,7 @@ def order_joins(statistics: Statistics) -> Callable[[Plan], Plan]:
         relations, conditions = _flatten(plan)
         if len(relations) < 2:
             return with_children(plan, tuple(map(rule, children(plan))))
-        ordered = _Search([rule(each) for each in relations], conditions, statistics).plan()
+        ordered = _Search([rule(relation) for relation in relations], conditions, statistics).plan()
         return ordered if fields(ordered) == fields(plan) else Project(ordered, passing(fields(plan)))
 
     rule.__name__ = "order_joins"
@@ -71,7 +71,7 @@ def _flatten(plan: Plan) -> tuple[list[Plan], tuple[Scalar, ...]]:
             relations, conditions = _flatten(child)
             return relations, conditions + conjuncts(condition)
         case Project(input=Join(kind=JoinKind.INNER) as child, columns=columns) if columns == passing(
-            tuple(each.field for each in columns)
+            tuple(column.field for column in columns)
         ):
             return _flatten(child)
     return [plan], ()
@@ -84,13 +84,13 @@ class _Search:
         self, relations: Sequence[Plan], conditions: Sequence[Scalar], statistics: Statistics
     ) -> None:
         self._relations = relations
-        estimates = [estimate(each, statistics) for each in relations]
-        self._base = {1 << index: each.rows for index, each in enumerate(estimates)}
-        numbers = {1 << index: column_numbers(each) for index, each in enumerate(relations)}
-        columns = Estimate(0.0, {k: v for each in estimates for k, v in each.columns.items()})
+        estimates = [estimate(relation, statistics) for relation in relations]
+        self._base = {1 << index: estimate.rows for index, estimate in enumerate(estimates)}
+        numbers = {1 << index: column_numbers(relation) for index, relation in enumerate(relations)}
+        columns = Estimate(0.0, {k: v for estimate in estimates for k, v in estimate.columns.items()})
         self._conditions = [
-            _Condition(each, _members(each, numbers), join_share(each, columns.columns))
-            for each in conditions
+            _Condition(condition, _members(condition, numbers), join_share(condition, columns.columns))
+            for condition in conditions
         ]
         self._rows: dict[int, float] = {}
         self._near: dict[int, int] = {}
@@ -102,7 +102,7 @@ class _Search:
         trees.sort(key=lambda tree: (self._size(tree.members), tree.text))
         return filtered(
             self._build(reduce(self._join, trees)),
-            (each.condition for each in self._conditions if not each.members),
+            (condition.condition for condition in self._conditions if not condition.members),
         )
 
     def _order(self, leaves: Sequence[_Tree]) -> _Tree:
@@ -145,16 +145,16 @@ class _Search:
     def _connected(self, leaves: Sequence[_Tree]) -> list[list[_Tree]]:
         """The relations in groups that conditions connect."""
         groups: list[int] = [leaf.members for leaf in leaves]
-        for each in self._conditions:
-            touched = [group for group in groups if group & each.members]
-            groups = [group for group in groups if not group & each.members]
+        for condition in self._conditions:
+            touched = [group for group in groups if group & condition.members]
+            groups = [group for group in groups if not group & condition.members]
             groups += [reduce(or_, touched)] if touched else []
         return [[leaf for leaf in leaves if leaf.members & group] for group in sorted(groups)]
 
     def _meet(self, left: int, right: int) -> bool:
         """Whether a condition speaks of relations on both sides."""
         if left not in self._near:
-            touched = (each.members for each in self._conditions if each.members & left)
+            touched = (condition.members for condition in self._conditions if condition.members & left)
             self._near[left] = reduce(or_, touched, 0)
         return bool(self._near[left] & right)
 
@@ -168,10 +168,10 @@ class _Search:
         members = left.members | right.members
         if members not in self._rows:
             rows = self._size(left.members) * self._size(right.members)
-            for each in self._conditions:
-                is_met = not each.members & ~members
-                if is_met and each.members & ~left.members and each.members & ~right.members:
-                    rows *= each.share
+            for condition in self._conditions:
+                is_met = not condition.members & ~members
+                if is_met and condition.members & ~left.members and condition.members & ~right.members:
+                    rows *= condition.share
             self._rows[members] = rows
         return self._rows[members]
 
@@ -181,14 +181,16 @@ class _Search:
             rows = 1.0
             for bit, base in self._base.items():
                 rows *= base if bit & members else 1.0
-            for each in self._conditions:
-                if each.members and not each.members & ~members:
-                    rows *= each.share
+            for condition in self._conditions:
+                if condition.members and not condition.members & ~members:
+                    rows *= condition.share
             self._rows[members] = rows
         return self._rows[members]
 
     def _build(self, tree: _Tree) -> Plan:
-        here = [each.condition for each in self._conditions if self._belongs(each.members, tree)]
+        here = [
+            condition.condition for condition in self._conditions if self._belongs(condition.members, tree)
+        ]
         if tree.halves is None:
             return filtered(self._relations[tree.members.bit_length() - 1], here)
         left, right = tree.halves

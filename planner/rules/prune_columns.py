@@ -30,37 +30,37 @@ def prune_columns(plan: Plan, needed: frozenset[int]) -> Plan:
     """
     match plan:
         case Scan(table=table, alias=alias, columns=columns):
-            return Scan(table, alias, tuple(each for each in columns if each.field.column in needed))
-        case Values(rows=rows, fields=these):
-            kept = [index for index, each in enumerate(these) if each.column in needed]
+            return Scan(table, alias, tuple(column for column in columns if column.field.column in needed))
+        case Values(rows=rows, fields=fields_):
+            kept = [index for index, field in enumerate(fields_) if field.column in needed]
             return Values(
                 tuple(tuple(row[index] for index in kept) for row in rows),
-                tuple(these[index] for index in kept),
+                tuple(fields_[index] for index in kept),
             )
         case Filter(input=child, condition=condition):
             return Filter(prune_columns(child, needed | references(condition)), condition)
         case Project(input=child, columns=computed):
-            kept_columns = tuple(each for each in computed if each.field.column in needed)
-            read = references(*(each.value for each in kept_columns))
+            kept_columns = tuple(column for column in computed if column.field.column in needed)
+            read = references(*(column.value for column in kept_columns))
             return Project(prune_columns(child, read), kept_columns)
         case Join(kind=kind, left=left, right=right, condition=condition):
             below = needed | references(condition)
             return Join(kind, prune_columns(left, below), prune_columns(right, below), condition)
         case Aggregate(input=child, keys=keys, columns=columns_):
-            aggregated = tuple(each for each in columns_ if each.field.column in needed)
-            read = frozenset(each.column for each in keys).union(
-                *(references(*call_expressions(each.call)) for each in aggregated)
+            aggregated = tuple(column for column in columns_ if column.field.column in needed)
+            read = frozenset(key.column for key in keys).union(
+                *(references(*call_expressions(column.call)) for column in aggregated)
             )
             return Aggregate(prune_columns(child, read), keys, aggregated)
-        case Union(inputs=inputs, fields=these):
-            kept = [index for index, each in enumerate(these) if each.column in needed]
+        case Union(inputs=inputs, fields=fields_):
+            kept = [index for index, field in enumerate(fields_) if field.column in needed]
             return Union(
-                tuple(_columns(each, kept) for each in inputs), tuple(these[index] for index in kept)
+                tuple(_columns(input, kept) for input in inputs), tuple(fields_[index] for index in kept)
             )
         case Distinct(input=child):
             return Distinct(prune_columns(child, column_numbers(child)))
         case Top(input=child, order=order, limit=limit, offset=offset):
-            read = column_numbers(child) | references(*(each.value for each in order))
+            read = column_numbers(child) | references(*(key.value for key in order))
             return Top(prune_columns(child, read), order, limit, offset)
         case DependentJoin():
             return plan
@@ -70,9 +70,9 @@ def prune_columns(plan: Plan, needed: frozenset[int]) -> Plan:
 
 def _columns(plan: Plan, positions: list[int]) -> Plan:
     """The plan with those of its columns only, by position."""
-    these = fields(plan)
-    kept = tuple(these[position] for position in positions)
-    return keep(prune_columns(plan, frozenset(each.column for each in kept)), kept)
+    fields_ = fields(plan)
+    kept = tuple(fields_[position] for position in positions)
+    return keep(prune_columns(plan, frozenset(field.column for field in kept)), kept)
 
 
 def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:

@@ -32,15 +32,15 @@ def push_aggregates(statistics: Statistics, numbers: Numbers) -> Callable[[Plan]
     def rule(plan: Plan) -> Plan:
         match plan:
             case Aggregate(input=Join(kind=JoinKind.INNER) as join, keys=keys, columns=columns) if (
-                keys and columns and all(_is_partial(each.call) for each in columns)
+                keys and columns and all(_is_partial(column.call) for column in columns)
             ):
-                read = references(*(value for each in columns for value in each.call.arguments))
+                read = references(*(value for column in columns for value in column.call.arguments))
                 for side in (join.left, join.right):
                     group = _group(side, plan, join)
                     if (
                         read
                         and read <= column_numbers(side)
-                        and all(agrees(join.condition, each.column) for each in group)
+                        and all(agrees(join.condition, field.column) for field in group)
                         and _shrinks(side, group, statistics)
                     ):
                         return _pushed(plan, join, side, numbers)
@@ -60,8 +60,8 @@ def _is_partial(call: AggregateCall) -> bool:
 
 
 def _group(side: Plan, aggregate: Aggregate, join: Join) -> tuple[Field, ...]:
-    wanted = frozenset(each.column for each in aggregate.keys) | references(join.condition)
-    return tuple(each for each in fields(side) if each.column in wanted)
+    wanted = frozenset(key.column for key in aggregate.keys) | references(join.condition)
+    return tuple(field for field in fields(side) if field.column in wanted)
 
 
 def _shrinks(side: Plan, group: tuple[Field, ...], statistics: Statistics) -> bool:
@@ -73,13 +73,14 @@ def _shrinks(side: Plan, group: tuple[Field, ...], statistics: Statistics) -> bo
 
 def _pushed(aggregate: Aggregate, join: Join, side: Plan, numbers: Numbers) -> Plan:
     partial = tuple(
-        Aggregated(numbers.field(each.field.name, each.field.type), each.call) for each in aggregate.columns
+        Aggregated(numbers.field(column.field.name, column.field.type), column.call)
+        for column in aggregate.columns
     )
     below = Aggregate(side, _group(side, aggregate, join), partial)
-    left, right = (below if each is side else each for each in (join.left, join.right))
+    left, right = (below if child is side else child for child in (join.left, join.right))
     whole = tuple(
-        Aggregated(each.field, _over(each.call, part.field))
-        for each, part in zip(aggregate.columns, partial, strict=True)
+        Aggregated(column.field, _over(column.call, part.field))
+        for column, part in zip(aggregate.columns, partial, strict=True)
     )
     return Aggregate(Join(join.kind, left, right, join.condition), aggregate.keys, whole)
 

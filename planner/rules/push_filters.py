@@ -23,13 +23,13 @@ def push_filters(plan: Plan) -> Plan:
         case Filter(input=Filter()):
             return push_filters(merge_filters(plan))
         case Filter(input=Project(input=child, columns=columns), condition=condition):
-            meaning = {each.field.column: each.value for each in columns}
+            meaning = {column.field.column: column.value for column in columns}
             return Project(Filter(child, substitute(condition, meaning)), columns)
         case Filter(input=Distinct(input=child), condition=condition):
             return Distinct(Filter(child, condition))
         case Filter(input=Union() as union, condition=condition):
             return Union(
-                tuple(_filtered_input(each, union, condition) for each in union.inputs), union.fields
+                tuple(_filtered_input(input, union, condition) for input in union.inputs), union.fields
             )
         case Filter(input=Aggregate() as aggregate, condition=condition):
             return _below_aggregate(aggregate, condition)
@@ -40,14 +40,14 @@ def push_filters(plan: Plan) -> Plan:
 
 def _filtered_input(child: Plan, union: Union, condition: Scalar) -> Plan:
     meaning: dict[int, Scalar] = {
-        ours.column: Reference(theirs.column, theirs.type)
-        for ours, theirs in zip(union.fields, fields(child), strict=True)
+        field.column: Reference(input_field.column, input_field.type)
+        for field, input_field in zip(union.fields, fields(child), strict=True)
     }
     return Filter(child, substitute(condition, meaning))
 
 
 def _below_aggregate(aggregate: Aggregate, condition: Scalar) -> Plan:
-    keys = frozenset(each.column for each in aggregate.keys)
+    keys = frozenset(key.column for key in aggregate.keys)
     below, above = _split(conjuncts(condition), keys)
     if not below or not keys:
         return Filter(aggregate, condition)
@@ -82,5 +82,7 @@ def _split(
 ) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
     """Those that read these columns only (at least one of them), and the rest."""
     conditions = tuple(conditions)
-    inside = tuple(each for each in conditions if references(each) and references(each) <= columns)
-    return inside, tuple(each for each in conditions if each not in inside)
+    inside = tuple(
+        condition for condition in conditions if references(condition) and references(condition) <= columns
+    )
+    return inside, tuple(condition for condition in conditions if condition not in inside)

@@ -19,10 +19,10 @@ def push_join_conditions(plan: Plan) -> Plan:
     match plan:
         case Join(kind=kind, left=left, right=right, condition=condition):
             parts = conjuncts(condition)
-            on_left = [each for each in parts if kind in _FROM_LEFT and _reads(each, column_numbers(left))]
-            on_right = [each for each in parts if kind in _FROM_RIGHT and _reads(each, column_numbers(right))]
+            on_left = [part for part in parts if kind in _FROM_LEFT and _reads(part, column_numbers(left))]
+            on_right = [part for part in parts if kind in _FROM_RIGHT and _reads(part, column_numbers(right))]
             if on_left or on_right:
-                rest = conjunction(each for each in parts if each not in on_left and each not in on_right)
+                rest = conjunction(part for part in parts if part not in on_left and part not in on_right)
                 return Join(kind, filtered(left, on_left), filtered(right, on_right), rest)
     return plan
 

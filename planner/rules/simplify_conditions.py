@@ -27,12 +27,12 @@ def simplify(condition: Scalar) -> Scalar:
     """A condition that is true for the same rows."""
     match condition:
         case And(arguments=arguments):
-            parts = [simplify(each) for each in arguments]
+            parts = [simplify(argument) for argument in arguments]
             return FALSE if any(map(is_never_true, parts)) else conjunction(parts)
         case Or(arguments=arguments):
-            parts = [simplify(each) for each in arguments]
-            kept = [each for each in parts if not is_never_true(each)]
-            return next((each for each in kept if is_true(each)), None) or disjunction(kept)
+            parts = [simplify(argument) for argument in arguments]
+            kept = [part for part in parts if not is_never_true(part)]
+            return next((part for part in kept if is_true(part)), None) or disjunction(kept)
         case Not(argument=Not(argument=inner)):
             return simplify(inner)
     return condition

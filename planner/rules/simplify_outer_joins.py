@@ -19,9 +19,9 @@ def simplify_outer_joins(plan: Plan) -> Plan:
     match plan:
         case Filter(input=Join(kind=kind, left=left, right=right) as join, condition=condition):
             parts = conjuncts(condition)
-            if any(rejects_nulls(each, column_numbers(left)) for each in parts):
+            if any(rejects_nulls(part, column_numbers(left)) for part in parts):
                 kind = _WITHOUT_LEFT_PADDING.get(kind, kind)
-            if any(rejects_nulls(each, column_numbers(right)) for each in parts):
+            if any(rejects_nulls(part, column_numbers(right)) for part in parts):
                 kind = _WITHOUT_RIGHT_PADDING.get(kind, kind)
             if kind is not join.kind:
                 return Filter(Join(kind, left, right, join.condition), condition)
