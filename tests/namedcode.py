@@ -1,7 +1,7 @@
 """What a document names of the code: files, and what is defined in them.
 
 A name in backticks belongs to the file that was named before it. `gavial.x` behind a file of SQL is defined
-there, behind any other one in some file of SQL.
+there, behind any other one in some file of SQL. Options of standing queries belong to no file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from dialect.settings import OPTIONS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _SPAN: Final = re.compile(r"`([^`\n]+)`")
@@ -35,7 +37,7 @@ def _named(text: str) -> Iterator[tuple[str, Path]]:
         if _FILE.fullmatch(span):
             file = ROOT / span
             assert file.is_file(), f"{span} is not there"
-        elif _NAME.fullmatch(span) and span != "gavial":
+        elif _NAME.fullmatch(span) and span != "gavial" and span not in OPTIONS:
             assert file is not None, f"{span} is named before any file"
             yield span, file
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -15,8 +16,15 @@ from tests.test_layout import FOLDERS, MODULES
 PRODUCT: Final = [path for path in MODULES if path.relative_to(ROOT).parts[0] in FOLDERS]
 
 
-def test_all_code_that_the_architecture_names_is_there() -> None:
-    assert missing((ROOT / "docs" / "architecture.md").read_text()) == []
+@pytest.mark.parametrize("page", ["architecture", "glossary"])
+def test_all_code_that_a_page_names_is_there(page: str) -> None:
+    assert missing((ROOT / "docs" / f"{page}.md").read_text()) == []
+
+
+def test_the_glossary_is_in_order_and_explains_each_word_once() -> None:
+    words = re.findall(r"^\* \*\*(.+?)\*\*: ", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert len(words) > 50
+    assert words == sorted(set(words), key=str.lower)
 
 
 @pytest.mark.parametrize(
