@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).resolve().parent.parent / "scripts" / "demonstrate.py"
+from tests.clients.programs import postgres_program
+from tests.consolesessions import exchanges, is_as_shown
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "scripts" / "demonstrate.py"
+GAVIAL = Path(sys.executable).parent / "gavial"
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "goals.md")
 DEADLINE_SECONDS = 300
 
 pytestmark = pytest.mark.service
@@ -44,11 +50,26 @@ def said(process: subprocess.Popen[str], beginning: str) -> str:
     raise AssertionError(f"ended without saying {beginning}: {process.communicate()}")
 
 
+def run_sessions(document: Path, data: Path) -> None:
+    """What a document types at psql's prompt does what it shows, after what `scripts/run` has done."""
+    url = subprocess.run([GAVIAL, "url", "--data", data], capture_output=True, text=True, check=True).stdout
+    psql = (postgres_program("psql", 18), "--no-psqlrc", "--pset=pager=off", url.strip(), "--command")
+    typed = exchanges(document)
+    assert typed, document
+    for exchange in typed:
+        done = subprocess.run([*psql, exchange.statement], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{exchange.statement}\n{done.stderr}"
+        shown = "\n".join(exchange.printed)
+        assert is_as_shown(exchange.printed, done.stdout.splitlines()), f"{shown}\nis\n{done.stdout}"
+
+
 def test_it_stays_until_it_is_told_to_stop_and_finds_its_tables_again(directory: Path) -> None:
     data = directory / "with a blank"
     staying = demonstration("--data", data, "--port", 0)
     assert "row by row" in said(staying, "run: every answer")
     assert f"'{data}'" in said(staying, "run: connect:")
+    for document in DOCUMENTS:
+        run_sessions(document, data)
     staying.send_signal(signal.SIGTERM)
     assert staying.communicate(timeout=DEADLINE_SECONDS)[1] == ""
     assert staying.returncode == 0
