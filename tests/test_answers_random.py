@@ -17,7 +17,7 @@ from tests.standing import fresh_database
 
 pytestmark = pytest.mark.service
 
-SEEDS = 4
+SEEDS = 3
 QUERIES = 12
 STANDING = 12
 BATCHES = 2

@@ -13,6 +13,7 @@ import pytest
 
 from tests.fuzzingstanding import SOUND, Fuzzer, random_case
 from tests.standingcases import read_cases
+from tests.versions import versions
 
 pytestmark = pytest.mark.service
 
@@ -27,7 +28,7 @@ def test_random_standing_queries() -> None:
     assert fuzzer.counts["compared"] > 0
 
 
-@pytest.mark.parametrize("major", [15, 18])
+@pytest.mark.parametrize("major", versions(18))
 def test_kept_cases(major: int) -> None:
     cases = read_cases(CASES.read_text())
     fuzzer = Fuzzer(attempts=0, cases_of_a_site=len(cases))
