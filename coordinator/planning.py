@@ -1,7 +1,11 @@
-"""A standing query as its plan: read from the database, bound, planned."""
+"""The one way from a SELECT to its plan: as its database describes it, bound, planned, for an engine.
+
+The check at CREATE, EXPLAIN and the first firing all go it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +13,50 @@ from psycopg import Connection
 
 from catalog.description import table_from, view_from, with_types
 from catalog.errors import ConcurrentChange
-from catalog.schema import Table
+from catalog.schema import Table, Tables, View, Views
 from catalog.signatures import Signatures
 from catalog.storage import LAYOUT
 from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.bind import bind
 from dialect.bound import Query
+from dialect.postgres_scalar import write
 from dialect.spark import Environment
+from executors.executor import Engine
+from executors.rows import Schema, name_of
+from planner.columns import references
 from planner.delta_method import Method
 from planner.fingerprint import fingerprint
 from planner.plan import Planned, plan
 from planner.statistics import Statistics
 
 _QUESTION = "SELECT gavial.question(%s, '{}')"
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A hidden view with everything below it, as its database describes it.
+
+    `binary`: text under the database's own collation has the order of its bytes.
+    """
+
+    view: View
+    views: Views
+    tables: Tables
+    types: list[list[Any]]
+    binary: bool
+
+    @staticmethod
+    def of(asked: Mapping[str, Any]) -> Described:
+        """From what `gavial.question` gives."""
+        views = {described["oid"]: view_from(described) for described in asked["views"]}
+        tables = map(table_from, asked["tables"])
+        return Described(
+            views[asked["view"]],
+            {view.name: view for view in views.values()},
+            {table.name: table for table in tables},
+            asked["types"],
+            asked["binary"],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +68,30 @@ class Bound:
     environment: Environment
 
 
+@dataclass(frozen=True, slots=True)
+class Maintainable:
+    """A query that an engine can maintain: its plan, how its buffers are stored, and its output columns as
+    PostgreSQL computes them from those of the last buffer."""
+
+    planned: Planned
+    schemas: Mapping[int, Schema]
+    outputs: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of what is kept and how: of another one nothing can be used."""
+        return fingerprint(self.planned.delta, self.planned.values, LAYOUT)
+
+
+def bind_described(described: Described, signatures: Signatures) -> Bound:
+    """Settle every name of the query; the signatures are those of the server alone."""
+    known = with_types(signatures, described.types)
+    view = described.view
+    query = bind(view.text, described.tables, known, view.columns, described.views)
+    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if described.binary else frozenset())
+    return Bound(query, tuple(described.tables.values()), Environment(known.types, collations))
+
+
 def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:
     """The SELECT of a hidden view as it stands now; ConcurrentChange where a part of it was dropped."""
     row = connection.execute(_QUESTION, (view,)).fetchone()
@@ -40,15 +99,7 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
     asked: dict[str, Any] = row[0]
     if not _is_whole(asked):
         raise ConcurrentChange("the standing query, or a relation that it reads, was dropped")
-    known = with_types(signatures, asked["types"])
-    views = {described["oid"]: view_from(described) for described in asked["views"]}
-    tables = {table.name: table for table in map(table_from, asked["tables"])}
-    bound_view = views[asked["view"]]
-    query = bind(
-        bound_view.text, tables, known, bound_view.columns, {view.name: view for view in views.values()}
-    )
-    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if asked["binary"] else frozenset())
-    return Bound(query, tuple(tables.values()), Environment(known.types, collations))
+    return bind_described(Described.of(asked), signatures)
 
 
 def _is_whole(asked: dict[str, Any]) -> bool:
@@ -62,12 +113,17 @@ def _is_whole(asked: dict[str, Any]) -> bool:
     return view_is_there and all(table is not None for table in tables)
 
 
-def plan_bound(bound: Bound, statistics: Statistics, methods: tuple[Method, ...]) -> Planned:
-    """The plan by which it is worked; the same for the same statistics and methods."""
+def plan_bound(
+    engine: Engine, bound: Bound, statistics: Statistics, methods: tuple[Method, ...]
+) -> Maintainable:
+    """The plan by which it is worked, the same for the same statistics and methods; or a refusal."""
     tables = {table.name: table for table in bound.tables}
-    return plan(bound.query, tables, statistics, methods=methods, environment=bound.environment)
+    planned = plan(bound.query, tables, statistics, methods=methods, environment=bound.environment)
+    return taken_on(engine, bound, planned)
 
 
-def fingerprint_of(planned: Planned) -> str:
-    """Fingerprint of what is kept and how: of another one nothing can be used."""
-    return fingerprint(planned.delta, planned.values, LAYOUT)
+def taken_on(engine: Engine, bound: Bound, planned: Planned) -> Maintainable:
+    """The plan as the engine computes it, and PostgreSQL what is left to it; or a refusal."""
+    schemas = engine.schemas(planned.delta, bound.environment)
+    names = {column: name_of(column) for column in references(*planned.values)}
+    return Maintainable(planned, schemas, tuple(write(value, names) for value in planned.values))

@@ -14,15 +14,13 @@ from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import ListOf, Plain, Shaped
 from catalog.store import hold_epoch
-from coordinator.planning import Bound, bind_view, fingerprint_of, plan_bound
+from coordinator.planning import Bound, Maintainable, bind_view, plan_bound
 from coordinator.publishing import Answer, StoredColumn
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.work import Work, node_buffers
-from dialect.postgres_scalar import write
 from executors.executor import Engine
 from executors.rows import name_of
 from planner.delta_method import methods_of
-from planner.plan import Planned
 from planner.rounded import rounded_outputs
 from planner.weighted import NodeBuffer, TableBuffer
 from sources.place import Place
@@ -44,17 +42,19 @@ def prepare(
 ) -> Prepared:
     """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
     bound = bind_view(connection, query.view, signatures)
-    planned = _planned_before(connection, query, bound) or _plan_anew(connection, place, query, bound)
-    return prepare_planned(connection, engine, query.id, query.result, bound, planned)
+    maintainable = _planned_before(connection, engine, query, bound)
+    if maintainable is None:
+        maintainable = _plan_anew(connection, place, engine, query, bound)
+    return prepare_planned(connection, query.id, query.result, bound, maintainable)
 
 
 def prepare_planned(
-    connection: Connection, engine: Engine, query: UUID, relation: int, bound: Bound, planned: Planned
+    connection: Connection, query: UUID, relation: int, bound: Bound, maintainable: Maintainable
 ) -> Prepared:
     """The same, by this plan and for this table."""
-    work = _work(engine, query, bound, planned)
+    work = _work(query, bound, maintainable)
     _require_captured(connection, work)
-    return Prepared(work, _answer_table(connection, relation, work, planned), bound.tables)
+    return Prepared(work, _answer_table(connection, relation, work, maintainable), bound.tables)
 
 
 def _require_captured(connection: Connection, work: Work) -> None:
@@ -76,42 +76,46 @@ def _require_captured(connection: Connection, work: Work) -> None:
                 )
 
 
-def _planned_before(connection: Connection, query: Running, bound: Bound) -> Planned | None:
+def _planned_before(
+    connection: Connection, engine: Engine, query: Running, bound: Bound
+) -> Maintainable | None:
     """The plan that it has, if it would be planned so again."""
     before = plan_of(connection, query.id)
     if before is None:
         return None
-    planned = plan_bound(bound, statistics_from_json(before[1]), methods_of(query.options))
-    return planned if fingerprint_of(planned) == before[0] else None
+    statistics = statistics_from_json(before[1])
+    maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
+    return maintainable if maintainable.fingerprint == before[0] else None
 
 
-def _plan_anew(connection: Connection, place: Place, query: Running, bound: Bound) -> Planned:
+def _plan_anew(
+    connection: Connection, place: Place, engine: Engine, query: Running, bound: Bound
+) -> Maintainable:
     """A plan for what is known now; what another one left is forgotten."""
     statistics = read_statistics(connection, bound.tables)
-    planned = plan_bound(bound, statistics, methods_of(query.options))
+    maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
     with connection.transaction():
         hold_epoch(connection, place.epoch)
         lock_query(connection, query.id)
-        files = save_plan(connection, query.id, fingerprint_of(planned), described, pattern)
+        files = save_plan(connection, query.id, maintainable.fingerprint, described, pattern)
     place.warehouse.remove(files)
-    return planned
+    return maintainable
 
 
-def _work(engine: Engine, query: UUID, bound: Bound, planned: Planned) -> Work:
-    environment = bound.environment
-    schemas = engine.schemas(planned.delta, environment)
+def _work(query: UUID, bound: Bound, maintainable: Maintainable) -> Work:
+    plan = maintainable.planned.delta
     oids = {each.name: each.oid for each in bound.tables}
     return Work(
         query,
-        planned.delta,
-        schemas,
-        {each.number: oids[each.table] for each in planned.delta.buffers if isinstance(each, TableBuffer)},
-        environment,
+        plan,
+        maintainable.schemas,
+        {buffer.number: oids[buffer.table] for buffer in plan.buffers if isinstance(buffer, TableBuffer)},
+        bound.environment,
     )
 
 
-def _answer_table(connection: Connection, relation: int, work: Work, planned: Planned) -> Answer:
+def _answer_table(connection: Connection, relation: int, work: Work, maintainable: Maintainable) -> Answer:
     buffer = next(each for each in work.plan.buffers if each.number == work.plan.answer)
     assert isinstance(buffer, NodeBuffer)
     schema = work.schemas[buffer.number]
@@ -123,9 +127,7 @@ def _answer_table(connection: Connection, relation: int, work: Work, planned: Pl
         )
         for each in buffer.fields
     )
-    names = {each.column: name_of(each.column) for each in buffer.fields}
-    finish = tuple(write(each, names) for each in planned.values)
-    return Answer(relation, stored, finish, rounded_outputs(planned.optimised))
+    return Answer(relation, stored, maintainable.outputs, rounded_outputs(maintainable.planned.optimised))
 
 
 def _type_name(connection: Connection, oid: int, typmod: int) -> str:

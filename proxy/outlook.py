@@ -11,12 +11,11 @@ from zoneinfo import ZoneInfo
 from catalog.schema import TableName
 from coordinator.forecast import History, forecast
 from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
-from coordinator.planning import fingerprint_of
+from coordinator.planning import Maintainable
 from coordinator.statistics import table_statistics
 from dialect.expectations import rows_expected
 from planner.cost import Weights, weights_from
 from planner.pace import limit_of, schedule
-from planner.plan import Planned
 from planner.schedule import Arrivals, Goal, Schedule, goal_of
 from planner.simulation import Corrections, OwnWeights
 from planner.statistics import Statistics
@@ -40,13 +39,13 @@ class Outlook:
     own: OwnWeights
     plan: str | None
 
-    def schedule(self, planned: Planned, *, to_the_end: bool) -> Schedule | None:
+    def schedule(self, maintainable: Maintainable, *, to_the_end: bool) -> Schedule | None:
         """How often its parts would be worked; None where nobody knows what comes."""
         if not any(changed_rows(arrival) for arrival in self.arrivals.values()):
             return None
-        is_known = self.plan == fingerprint_of(planned)
+        is_known = self.plan == maintainable.fingerprint
         return schedule(
-            planned.delta,
+            maintainable.planned.delta,
             self.statistics,
             self.arrivals,
             self.weights,

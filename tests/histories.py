@@ -26,7 +26,7 @@ from catalog.signatures import Signatures
 from catalog.storage import stored_column
 from catalog.types import SqlType
 from coordinator.firing import Round
-from coordinator.planning import Bound, bind_view
+from coordinator.planning import Bound, bind_view, taken_on
 from coordinator.prepared import Prepared, prepare_planned
 from coordinator.publishing import apply_changes
 from coordinator.shelf import Shelf
@@ -167,7 +167,9 @@ class Player:
             if _is_large(planned):
                 self.counts["large"] += 1
                 return None
-            prepared = prepare_planned(self.connection, SPARK, uuid4(), relation, bound, planned)
+            prepared = prepare_planned(
+                self.connection, uuid4(), relation, bound, taken_on(SPARK, bound, planned)
+            )
         except FeatureNotSupported as refusal:
             self.counts[f"refused: {refusal.message}"] += 1
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +12,17 @@ import pytest
 from catalog.errors import Error
 from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
-from coordinator.planning import fingerprint_of
+from coordinator.planning import Described, bind_described, plan_bound
 from dialect.places import places_in
 from dialect.statements import Query
+from executors.engines import ENGINES
+from executors.executor import EngineSettings
 from planner.cost import Weights
+from planner.delta_method import methods_of
 from planner.delta_program import FEATURES
 from planner.schedule import Arrivals
 from proxy.explained import Explain
-from proxy.judge import Question, check, judge, read_question
+from proxy.judge import Question, judge, read_question
 from proxy.outlook import read_outlook
 from proxy.verdict import Verdict
 from tests.bindcases import read_snapshot
@@ -33,7 +37,8 @@ def question(text: str, expected: str | None = None, *, explain: Explain | None 
     tables = {name: SNAPSHOT.tables[name] for name in (TableName("bound", "things"),)}
     places = places_in(text, Query(text, 10).position) | {"option": {"EXPECT": 3}}
     options = {} if expected is None else {"EXPECT": expected}
-    return Question(2, "150000", view, {NAME: view}, tables, [], True, places, options, explain)
+    described = Described(view, {NAME: view}, tables, [], True)
+    return Question(2, "150000", described, places, options, explain)
 
 
 def refusal(asked: Question) -> tuple[str, str, int | None]:
@@ -99,7 +104,7 @@ def test_what_is_no_question(text: str) -> None:
 
 def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
     """With figures of the table, of which a thousand rows are there and a million come."""
-    [table] = question(FINE).tables.values()
+    [table] = question(FINE).described.tables.values()
     described = {"schema": "bound", "name": "things", "oid": table.oid, "rows": 1000.0, "columns": []}
     figures = {
         "tables": [described],
@@ -154,19 +159,20 @@ def test_methods_are_told_where_one_is_forced() -> None:
 @pytest.mark.parametrize("what", ["rows", "costs"])
 def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) -> None:
     """It writes ten times as many rows as the model says, or takes ten times as long: that is more work."""
-    view = question("SELECT max(x.whole) AS whole FROM (SELECT DISTINCT whole FROM bound.things) x").view
-    plain = replace(asked(format="JSON"), view=view, views={NAME: view})
+    text = "SELECT max(x.whole) AS whole FROM (SELECT DISTINCT whole FROM bound.things) x"
+    plain = replace(asked(format="JSON"), described=question(text).described)
     assert plain.figures is not None
     statistics = read_outlook(plain.figures, {}).statistics
-    _query, planned = check(plain, SNAPSHOT.signatures, statistics)
+    bound = bind_described(plain.described, SNAPSHOT.signatures)
+    planned = plan_bound(ENGINES["spark"](EngineSettings(Path())), bound, statistics, methods_of({}))
     of_parts = {
         "rows": ("corrections", 10.0),
         "costs": ("own_weights", {name: 10.0 * getattr(Weights(), name) for name in FEATURES}),
     }
     key, value = of_parts[what]
     learned: dict[str, Any] = {
-        "plan": fingerprint_of(planned) if plan == "own" else plan,
-        key: {str(each.writes): value for each in planned.delta.subplans},
+        "plan": planned.fingerprint if plan == "own" else plan,
+        key: {str(each.writes): value for each in planned.planned.delta.subplans},
     }
     corrected = replace(plain, figures={**plain.figures, **learned})
     before, after = (
