@@ -150,7 +150,7 @@ class Answering:
         before = self._looked_at
         while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
             position = self._position()
-            if any(before < each <= position for each in awaited):
+            if any(before < target <= position for target in awaited):
                 return
             seconds = min(left, _ARRIVAL_SECONDS) if awaited else left
             for _ in connection.notifies(timeout=seconds, stop_after=1):
@@ -165,12 +165,12 @@ class Answering:
         queries = running_queries(connection)
         runs = waiting_runs(connection)
         self._forget_others(connection, queries)
-        blocked = {each.id: each for each in queries if is_blocked(each)}
+        blocked = {query.id: query for query in queries if is_blocked(query)}
         for run in runs:
             if (query := blocked.get(run.query)) is not None and (needs_resume(query) or run.tried):
                 with self._contained(connection, query):
                     fail_run(connection, run.id, why_not(query))
-        able = {each.id: each for each in queries if each.id not in blocked}
+        able = {query.id: query for query in queries if query.id not in blocked}
         refreshes = [run for run in runs if run.kind == "refresh" and run.query in able]
         computed = self._compute_next(connection, able, refreshes)
         self._verifications.look(connection, able, [run for run in runs if run.kind == "verify"])
@@ -198,9 +198,9 @@ class Answering:
         asked = {run.query for run in refreshes}
         requests: dict[Request, Publication] = {}
         for publication in (*self._publications, *due):
-            is_awaited = any(id in asked or is_first(each.query) for id, each in publication.left.items())
-            for each in publication.left.values():
-                requests[self._request(each, is_awaited)] = publication
+            is_awaited = any(id in asked or is_first(member.query) for id, member in publication.left.items())
+            for member in publication.left.values():
+                requests[self._request(member, is_awaited)] = publication
         if not requests:
             return False
         request, self._turns = self._turns.next(list(requests))
@@ -216,11 +216,11 @@ class Answering:
     ) -> list[Publication]:
         """The groups that are due, none of whose queries is in a publication that has begun."""
         begun = {id for publication in self._publications for id in publication.members}
-        free = [each for id, each in able.items() if id not in begun]
+        free = [query for id, query in able.items() if id not in begun]
         situation = self._situation(connection, free, refreshes)
         self._note_due(connection, free, situation)
         due = groups(free, refreshes, situation)
-        self._note_waiting(connection, {each.query.id for group in due for each in group}, begun)
+        self._note_waiting(connection, {member.query.id for group in due for member in group}, begun)
         return [Publication.of(group, situation.position) for group in due]
 
     def _situation(
@@ -228,7 +228,7 @@ class Answering:
     ) -> Situation:
         position = self._position()
         asked = {run.query for run in refreshes if run.target <= position}
-        counting = [each.id for each in queries if counts_rows(each)]
+        counting = [query.id for query in queries if counts_rows(query)]
         came = periods(connection, counting) if counting else {}
         return Situation(
             datetime.now(UTC),
@@ -236,18 +236,18 @@ class Answering:
             {id: sum(period.came.values()) for id, period in came.items()},
             self._resting.now(asked),
             self._resting.seen_at,
-            {each.id for each in queries if self._is_emptied(each)},
+            {query.id for query in queries if self._is_emptied(query)},
         )
 
     def _note_due(self, connection: Connection, queries: Sequence[Running], situation: Situation) -> None:
         """For those who ask how late a result is."""
-        moments = {each.id: due_moment(each, situation) if each.answered else None for each in queries}
-        if changed := {each.id: moments[each.id] for each in queries if moments[each.id] != each.due}:
+        moments = {query.id: due_moment(query, situation) if query.answered else None for query in queries}
+        if changed := {query.id: moments[query.id] for query in queries if moments[query.id] != query.due}:
             note_due(connection, changed)
 
     def _note_waiting(self, connection: Connection, due: Collection[UUID], begun: Collection[UUID]) -> None:
         """Write down since when queries are due, and how much work they are expected to be."""
-        self._waiting = {id: each for id, each in self._waiting.items() if id in due or id in begun}
+        self._waiting = {id: waiting for id, waiting in self._waiting.items() if id in due or id in begun}
         if new := [id for id in due if id not in self._waiting]:
             moment, sizes = datetime.now(UTC), expected_seconds(connection, new)
             self._waiting |= {id: Waiting(moment, Clock(), sizes.get(id, 0.0)) for id in new}
@@ -255,8 +255,8 @@ class Answering:
     def _request(self, due: Due, is_awaited: bool) -> Request:
         """A statement's queries share its time; so do those of a group that nobody asked for."""
         query = due.query
-        own = query.options.get("PUBLISH_GROUP", query.id)
-        statement = due.refreshes[0].statement if due.refreshes else own
+        group = query.options.get("PUBLISH_GROUP", query.id)
+        statement = due.refreshes[0].statement if due.refreshes else group
         return Request(query.id, query.owner, statement, self._waiting[query.id].seconds, is_awaited)
 
     def _is_emptied(self, query: Running) -> bool:
@@ -304,20 +304,22 @@ class Answering:
         self._publications.remove(publication)
         # A plan that was made since may have begun to compute anew.
         known = self._known
-        current = [each for each in publication.computed if known.get(each.due.query.id) is each.standing]
+        current = [
+            result for result in publication.computed if known.get(result.due.query.id) is result.standing
+        ]
         if not current:
             publication.discard(connection)
             return
         failpoint("publish: fired")
         published = publish(connection, self._place.epoch, current)
-        for each in published.done:
-            self._settle(each)
-        outdated = [(each, None) for each in publication.computed if each not in current]
-        for each, why in (*published.failed, *outdated):
-            each.standing.discard(each.ready, connection)
-            self._resting.set_aside(each.due.query.id)
+        for result in published.done:
+            self._settle(result)
+        outdated = [(result, None) for result in publication.computed if result not in current]
+        for result, why in (*published.failed, *outdated):
+            result.standing.discard(result.ready, connection)
+            self._resting.set_aside(result.due.query.id)
             if why is not None:
-                self._fail(connection, each.due, publication.position, why)
+                self._fail(connection, result.due, publication.position, why)
 
     def _settle(self, computed: Computed) -> None:
         query = computed.due.query.id
@@ -373,9 +375,9 @@ class Answering:
 
     def _forget_others(self, connection: Connection, queries: Sequence[Running]) -> None:
         """Nothing is kept of queries that are gone, nor of a past that is long ago."""
-        gone = self._known.keys() - {each.id for each in queries}
-        for each in gone:
-            del self._known[each]
+        gone = self._known.keys() - {query.id for query in queries}
+        for id in gone:
+            del self._known[id]
         late = time.monotonic() - self._kept_house > _HOUSEKEEPING_SECONDS
         if gone or late:
             self._collect_garbage(connection)

@@ -42,8 +42,8 @@ def has_work(connection: Connection) -> bool:
     installed = connection.execute("SELECT to_regclass('gavial.capture')").fetchone()
     if installed is None or installed[0] is None:
         return False
-    found = connection.execute("SELECT FROM gavial.capture WHERE slot IS NOT NULL")
-    return has_tables(connection) or found.rowcount > 0
+    cursor = connection.execute("SELECT FROM gavial.capture WHERE slot IS NOT NULL")
+    return has_tables(connection) or cursor.rowcount > 0
 
 
 def has_tables(connection: Connection) -> bool:

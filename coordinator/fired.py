@@ -40,17 +40,17 @@ class Fired:
     @property
     def rows_in(self) -> int:
         """Changed rows read."""
-        return sum(each.rows_in for each in self.shares)
+        return sum(share.rows_in for share in self.shares)
 
     @property
     def rows_out(self) -> int:
         """Changed rows written."""
-        return sum(each.rows_out for each in self.shares)
+        return sum(share.rows_out for share in self.shares)
 
     @property
     def jobs(self) -> int:
         """How many it took."""
-        return sum(each.jobs for each in self.shares)
+        return sum(share.jobs for share in self.shares)
 
     @property
     def work(self) -> float:
@@ -80,5 +80,5 @@ class Clock:
 
     def work(self) -> float:
         """Done."""
-        found = self.processor_seconds()
-        return self.seconds() if found is None else found
+        seconds = self.processor_seconds()
+        return self.seconds() if seconds is None else seconds

@@ -63,7 +63,7 @@ class Round:
                 if reads or due is None:
                     self._fire(subplan, self._ranges(subplan, position, reads))
         except BaseException:
-            self._warehouse.remove(each.file for each in self._batches)
+            self._warehouse.remove(batch.file for batch in self._batches)
             raise
         return Fired(
             self._offsets,
@@ -76,27 +76,29 @@ class Round:
     def _due(self, subplan: Subplan, due: Collection[Path] | None) -> frozenset[str]:
         """What a subplan reads by paths that are due; a table's buffers in it advance as one."""
         paths = (Path(subplan.writes, buffer) for buffer in subplan.reads)
-        return frozenset(self._work.name(each.reads) for each in paths if due is None or each in due)
+        return frozenset(self._work.name(path.reads) for path in paths if due is None or path in due)
 
     def _fire(self, subplan: Subplan, ranges: Mapping[int, Range]) -> None:
-        writes, own = subplan.writes, self._work.name(subplan.writes)
-        is_first = (writes, own) not in self._offsets
+        writes, name = subplan.writes, self._work.name(subplan.writes)
+        is_first = (writes, name) not in self._offsets
         clock = Clock(self._executor.processor_seconds)
-        came = {each: self._shelf.count(each, range) for each, range in ranges.items() if each != writes}
+        came = {
+            buffer: self._shelf.count(buffer, range) for buffer, range in ranges.items() if buffer != writes
+        }
         self._progress.begin(sum(came.values()))
         outcome = self._run(subplan, ranges, is_first)
         if outcome.rows.num_rows:
             start, _ = ranges[writes]
             failpoint("firing: computed")
-            batch = self._warehouse.seal(own, self._stamped(outcome.rows), start, self._number, 1)
+            batch = self._warehouse.seal(name, self._stamped(outcome.rows), start, self._number, 1)
             self._batches.append(batch)
             self._shelf.add(batch, outcome.rows)
             failpoint("firing: sealed")
         if outcome.rows.num_rows or is_first:
-            self._offsets[writes, own] = self._number
+            self._offsets[writes, name] = self._number
         for buffer in subplan.reads:
             self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
-        before = {each: self._shelf.count(each, (0, start)) for each, (start, _) in ranges.items()}
+        before = {buffer: self._shelf.count(buffer, (0, start)) for buffer, (start, _) in ranges.items()}
         rows_in, rows_out = outcome.rows_in, outcome.rows.num_rows
         self._shares.append(
             Share(writes, came, before, rows_in, rows_out, outcome.jobs, clock.work(), clock.seconds())

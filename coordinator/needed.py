@@ -43,14 +43,16 @@ class Needed:
             return self._shelf.parts(buffer, range)
         chances = [
             limits
-            for (number, moment), found in self._limits.items()
+            for (number, moment), alternatives in self._limits.items()
             if number == buffer and range_at(self._ranges[buffer], moment) == range
-            for limits in found
+            for limits in alternatives
         ]
-        found = self._shelf.batches(buffer, range)
+        batches = self._shelf.batches(buffer, range)
         if chances and all(chances):
-            found = [each for each in found if any(self._meets(buffer, each, limits) for limits in chances)]
-        return [self._shelf.part(buffer, each, range) for each in found]
+            batches = [
+                batch for batch in batches if any(self._meets(buffer, batch, limits) for limits in chances)
+            ]
+        return [self._shelf.part(buffer, batch, range) for batch in batches]
 
     def count(self, buffer: int, range: Range) -> int:
         """How many rows came in a range, whether or not they are needed."""
@@ -61,22 +63,22 @@ class Needed:
         return self._shelf.names(buffer)
 
     def _meets(self, buffer: int, batch: Batch, limits: Limits) -> bool:
-        return all(self._within(buffer, batch, each) for each in limits)
+        return all(self._within(buffer, batch, limit) for limit in limits)
 
     def _within(self, buffer: int, batch: Batch, limit: Limit) -> bool:
         """Whether the batch may hold a row that the limit lets through."""
-        own = batch.bounds.get(self._work.columns(buffer)[limit.column])
-        theirs = list(self._bounds(limit.sources))
-        if own is None or None in theirs:
+        bounds = batch.bounds.get(self._work.columns(buffer)[limit.column])
+        others = list(self._bounds(limit.sources))
+        if bounds is None or None in others:
             return True
         storage = self._work.schemas[buffer][limit.column]
-        storages = {storage, *(self._work.schemas[each][column] for each, column in limit.sources)}
+        storages = {storage, *(self._work.schemas[buffer][column] for buffer, column in limit.sources)}
         if storages & _NOT_BOUNDED:
             return True
         return any(
-            _overlap(own, each, storage) or (limit.nulls and own.nulls and each.nulls)
-            for each in theirs
-            if each is not None
+            _overlap(bounds, other, storage) or (limit.nulls and bounds.nulls and other.nulls)
+            for other in others
+            if other is not None
         )
 
     def _bounds(self, sources: Sources) -> Iterable[Bounds | None]:
@@ -85,14 +87,14 @@ class Needed:
             if (buffer, column) not in self._changed:
                 name = self._work.columns(buffer)[column]
                 changed = self._shelf.batches(buffer, self._ranges[buffer])
-                self._changed[buffer, column] = [each.bounds.get(name) for each in changed]
+                self._changed[buffer, column] = [batch.bounds.get(name) for batch in changed]
             yield from self._changed[buffer, column]
 
 
 def _overlap(one: Bounds, other: Bounds, storage: Storage) -> bool:
     """Whether a value can lie in both; values of other kinds are not compared."""
-    ends = [_comparable(each, storage) for each in (one.least, one.greatest, other.least, other.greatest)]
-    if len({type(each) for each in ends}) != 1:
+    ends = [_comparable(end, storage) for end in (one.least, one.greatest, other.least, other.greatest)]
+    if len({type(end) for end in ends}) != 1:
         return True
     least, greatest, from_, to = ends
     return bool(least <= to and from_ <= greatest)  # type: ignore[operator]

@@ -160,14 +160,14 @@ class StandingQuery:
 
         Where there can be room for it, the table is copied anew.
         """
-        found = self._without_room(connection, position)
-        if not found:
+        unstorable = self._without_room(connection, position)
+        if not unstorable:
             return
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)
             helped = {
                 (buffer, column)
-                for buffer, column in found
+                for buffer, column in unstorable
                 if widen(connection, self.work.tables[buffer], self.work.attribute(buffer, column))
             }
         # Meanwhile such a copy may have ended that another query asked for.
@@ -179,7 +179,7 @@ class StandingQuery:
 
     def _without_room(self, connection: Connection, position: int) -> dict[tuple[int, int], str]:
         """The columns that it reads, by buffers and their numbers in the plan, with such a value; and why."""
-        names = {self.work.name(each): each for each in self.work.tables}
+        names = {self.work.name(table): table for table in self.work.tables}
         return {
             (names[name], number): why
             for (name, column), why in unstorable_columns(connection, names.keys(), position).items()
@@ -212,7 +212,7 @@ class StandingQuery:
         since = 0 if anew else self.offsets.get(self._published, 0)
         changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
         telling.tell(f"publishing {changes.num_rows:,} changed rows")
-        period = {(PUBLISHED, self.work.name(each)): position for each in self.work.tables}
+        period = {(PUBLISHED, self.work.name(table)): position for table in self.work.tables}
         reached = {**fired.offsets, **period, self._published: last}
         return Ready(position, number, fired, changes, reached, anew, self.offsets, rebuild)
 
@@ -241,7 +241,7 @@ class StandingQuery:
         """
         numbers = {path: number for number, path in enumerate(paths(self.work.plan))}
         shelf = self._shelf(connection, self.work.schemas)
-        number = begin_execution(connection, query.id, sorted(numbers[each] for each in due))
+        number = begin_execution(connection, query.id, sorted(numbers[path] for path in due))
         warehouse = self.place.warehouse
 
         def work(executor: Executor) -> Fired:
@@ -264,7 +264,7 @@ class StandingQuery:
             raise
         finally:
             if not committed:
-                warehouse.remove(each.file for each in fired.batches)
+                warehouse.remove(batch.file for batch in fired.batches)
         if committed:
             self.offsets = fired.offsets
         return committed
@@ -310,7 +310,7 @@ class StandingQuery:
             fired.jobs,
             fired.processor_seconds,
             fired.work,
-            sum(each.predicted for each in measured) if self.outlook is not None else None,
+            sum(measurement.predicted for measurement in measured) if self.outlook is not None else None,
             measured,
         )
         end_execution(connection, number, execution)
@@ -331,13 +331,13 @@ class StandingQuery:
         """What was computed is certain not to be committed, and with the connection nobody is told of it."""
         if ready.fired is None:
             return
-        self.place.warehouse.remove(each.file for each in ready.fired.batches)
+        self.place.warehouse.remove(batch.file for batch in ready.fired.batches)
         if connection is not None and not connection.closed:
             note_progress(connection, ready.number, None)
 
     def has_read_behind(self, position: int) -> bool:
         """Whether some part of it has come further: then it cannot be computed at that position any more."""
-        names = {self.work.name(each) for each in self.work.tables}
+        names = {self.work.name(table) for table in self.work.tables}
         return any(at > position for (_subplan, name), at in self.offsets.items() if name in names)
 
     @property
@@ -347,7 +347,7 @@ class StandingQuery:
 
     def _is_flushed(self) -> bool:
         """Whether nothing that was computed waits to be read."""
-        read = [(each.writes, buffer) for each in self.work.plan.subplans for buffer in each.reads]
+        read = [(subplan.writes, buffer) for subplan in self.work.plan.subplans for buffer in subplan.reads]
         read.append((PUBLISHED, self.work.plan.answer))
         written = ((subplan, buffer, self.work.name(buffer)) for subplan, buffer in read)
         return all(
@@ -366,6 +366,6 @@ class StandingQuery:
         return {name: min(at for other, at in read if other == name) for name, _at in read}
 
     def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
-        names = {self.work.name(each) for each in buffers}
+        names = {self.work.name(buffer) for buffer in buffers}
         defaults = defaults_of(connection, names)
         return Shelf(self.work, self.place.warehouse, batches_of(connection, names), defaults)

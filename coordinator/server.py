@@ -85,17 +85,19 @@ class Server:
             return connect(self._orders.address)
 
     def _look(self, connection: Connection) -> None:
-        found = {name: (inserted, ours) for name, inserted, ours in connection.execute(_DATABASES)}
+        databases = {
+            name: (inserted, is_asked) for name, inserted, is_asked in connection.execute(_DATABASES)
+        }
         for name, database in tuple(self._followed.items()):
-            if name not in found:
+            if name not in databases:
                 database.stop()
             if not database.runs:
                 del self._followed[name]
-        self._visits = {name: visit for name, visit in self._visits.items() if name in found}
-        for name, (inserted, ours) in found.items():
-            if ours and name in self._followed:
+        self._visits = {name: visit for name, visit in self._visits.items() if name in databases}
+        for name, (inserted, is_asked) in databases.items():
+            if is_asked and name in self._followed:
                 self._followed[name].hurry()
-            if name not in self._followed and (ours or self._is_due(name, inserted)):
+            if name not in self._followed and (is_asked or self._is_due(name, inserted)):
                 self._visit(name, inserted)
 
     def _is_due(self, name: str, inserted: int) -> bool:

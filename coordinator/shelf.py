@@ -35,17 +35,17 @@ class Shelf:
 
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
         """The rows of a buffer in a range, in parts."""
-        return [self.part(buffer, each, range) for each in self.batches(buffer, range)]
+        return [self.part(buffer, batch, range) for batch in self.batches(buffer, range)]
 
     def batches(self, buffer: int, range: Range) -> list[Batch]:
         """The batches of a buffer that reach into a range; none that is empty is ever made."""
         start, end = range
-        found = self._batches[self._work.name(buffer)]
-        return [each for each in found if start < each.to_offset and each.from_offset < end]
+        batches = self._batches[self._work.name(buffer)]
+        return [batch for batch in batches if start < batch.to_offset and batch.from_offset < end]
 
     def count(self, buffer: int, range: Range) -> int:
         """How many rows came in a range."""
-        return sum(each.rows for each in self.batches(buffer, range))
+        return sum(batch.rows for batch in self.batches(buffer, range))
 
     def names(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in the buffer's files."""
@@ -53,11 +53,11 @@ class Shelf:
 
     def rows(self, buffer: int, range: Range, schema: pa.Schema) -> pa.Table:
         """The rows of a node's buffer in a range of firings; no batch of it straddles the range's ends."""
-        found = [
-            self._fresh[each.file] if each.file in self._fresh else self._warehouse.read(each)
-            for each in self.batches(buffer, range)
+        tables = [
+            self._fresh[batch.file] if batch.file in self._fresh else self._warehouse.read(batch)
+            for batch in self.batches(buffer, range)
         ]
-        chosen = (each.select(schema.names).cast(schema) for each in found)
+        chosen = (table.select(schema.names).cast(schema) for table in tables)
         return pa.concat_tables([schema.empty_table(), *chosen])
 
     def part(self, buffer: int, batch: Batch, range: Range) -> Part:

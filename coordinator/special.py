@@ -44,7 +44,7 @@ class Specials:
         special = specialise(subplan, facts(ranges, shelf))
         if special not in self.made:
             empty = is_empty(special.steps[-1].outcome)
-            small = sum(shelf.count(each, ranges[each]) for each in subplan.reads) <= SMALL_CHANGE
+            small = sum(shelf.count(buffer, ranges[buffer]) for buffer in subplan.reads) <= SMALL_CHANGE
             wanted = None if empty else special
             self.made[special] = Special(wanted, small, {} if empty else limits(special), passed(special))
         return self.made[special]
@@ -52,8 +52,8 @@ class Specials:
 
 def facts(ranges: Mapping[int, Range], shelf: Shelf) -> Facts:
     """What the manifest tells of a firing."""
-    unchanged = (each for each, range in ranges.items() if not shelf.batches(each, range))
-    unwritten = (each for each, (start, _) in ranges.items() if not shelf.batches(each, (0, start)))
+    unchanged = (buffer for buffer, range in ranges.items() if not shelf.batches(buffer, range))
+    unwritten = (buffer for buffer, (start, _) in ranges.items() if not shelf.batches(buffer, (0, start)))
 
     def holds(guard: Guard) -> bool:
         """That each child has its parent is not known: a session whose triggers were off may differ."""

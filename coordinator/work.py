@@ -44,23 +44,23 @@ class Work:
 
     def columns(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in a buffer's files."""
-        match next(each for each in self.plan.buffers if each.number == buffer):
+        match next(candidate for candidate in self.plan.buffers if candidate.number == buffer):
             case TableBuffer(fields=fields, attributes=attributes):
                 pairs = zip(fields, attributes, strict=True)
-                return {each.column: f"a{attribute}" for each, attribute in pairs}
+                return {field.column: f"a{attribute}" for field, attribute in pairs}
             case NodeBuffer(fields=fields):
-                return {each.column: name_of(each.column) for each in fields}
+                return {field.column: name_of(field.column) for field in fields}
 
     def label(self, buffer: int, column: int) -> str:
         """What users call a column of a table."""
-        table = next(each for each in self.plan.buffers if each.number == buffer)
+        table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer)
-        field = next(each for each in table.fields if each.column == column)
+        field = next(field for field in table.fields if field.column == column)
         return f"{table.table.name}.{field.name}"
 
     def attribute(self, buffer: int, column: int) -> int:
         """The attnum of a column of a table."""
-        table = next(each for each in self.plan.buffers if each.number == buffer)
+        table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer)
         return next(
             number
@@ -70,7 +70,7 @@ class Work:
 
     def free_numerics(self, buffer: int) -> tuple[int, ...]:
         """The attnums of a table's columns that may have numbers of any length."""
-        table = next(each for each in self.plan.buffers if each.number == buffer)
+        table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer)
         return tuple(
             number
@@ -80,7 +80,7 @@ class Work:
 
     def added(self, buffer: int, values: Mapping[int, str]) -> tuple[AddedColumn, ...]:
         """Columns that a table's files lack, given their values by their numbers."""
-        table = next(each for each in self.plan.buffers if each.number == buffer)
+        table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer), "what a query computed has the columns of its plan"
         return tuple(
             AddedColumn(f"a{number}", values[number], field.type, self.schemas[buffer][field.column])
@@ -96,7 +96,7 @@ def node_buffers(query: UUID) -> str:
 
 def offsets_from(rows: Iterable[Offset]) -> Offsets:
     """As the catalog keeps them."""
-    return {(each.subplan, each.buffer): each.position for each in rows}
+    return {(offset.subplan, offset.buffer): offset.position for offset in rows}
 
 
 def offsets_to(offsets: Offsets) -> tuple[Offset, ...]:

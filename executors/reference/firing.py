@@ -63,23 +63,27 @@ class Firing:
     def read(self, buffer: int, moment: Moment, columns: Sequence[Field]) -> Changes:
         """A buffer's rows at a moment, by these columns."""
         log = self.logs[buffer]
-        places = [[each.column for each in log.fields].index(each.column) for each in columns]
+        places = [[field.column for field in log.fields].index(column.column) for column in columns]
         changes = log.between(*self._bounds(buffer, moment))
         return [(tuple(row[place] for place in places), weight) for row, weight in changes]
 
     @property
     def facts(self) -> Facts:
         """What is known of it without looking at rows."""
-        unchanged = (each for each, bounds in self.ranges.items() if not self.logs[each].between(*bounds))
+        unchanged = (
+            buffer for buffer, bounds in self.ranges.items() if not self.logs[buffer].between(*bounds)
+        )
         unwritten = (
-            each for each, (start, _) in self.ranges.items() if not self.logs[each].between(0, start)
+            buffer for buffer, (start, _) in self.ranges.items() if not self.logs[buffer].between(0, start)
         )
         return Facts(self.holds, frozenset(unchanged), frozenset(unwritten))
 
     def holds(self, guard: Guard) -> bool:
         """Whether the guard does in this firing."""
         appended = all(
-            weight > 0 for each in guard.appended for _, weight in self.logs[each].between(*self.ranges[each])
+            weight > 0
+            for buffer in guard.appended
+            for _, weight in self.logs[buffer].between(*self.ranges[buffer])
         )
         return appended and all(self.ranges[one][0] == self.ranges[other][0] for one, other in guard.level)
 

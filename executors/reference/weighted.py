@@ -43,14 +43,14 @@ _NO_COLUMNS: Final[Columns] = {}
 def evaluate_weighted(outcome: Weighted, firing: Inputs) -> Changes:
     """The rows of the outcome with their weights."""
     match outcome:
-        case Read(buffer=buffer, moment=moment, fields=these):
-            return firing.read(buffer, moment, these)
+        case Read(buffer=buffer, moment=moment, fields=columns):
+            return firing.read(buffer, moment, columns)
         case Use(step=step):
             return firing.steps[step]
         case Rows(rows=written):
             return [(computed(row, _NO_COLUMNS), 1) for row in written]
         case Sum(inputs=inputs):
-            return [change for each in inputs for change in evaluate_weighted(each, firing)]
+            return [change for input in inputs for change in evaluate_weighted(input, firing)]
         case Pairs():
             return [(row + other, weight) for row, other, weight in _pairs(outcome, firing)]
         case Matched(left=left, negated=negated):
@@ -79,7 +79,7 @@ def _evaluate_over_one(
         case Where(condition=condition):
             return [(row, n) for row, n in changes if holds(condition, named(names, row, _NO_COLUMNS))]
         case Compute(columns=columns):
-            values = [each.value for each in columns]
+            values = [column.value for column in columns]
             return [(computed(values, named(names, row, _NO_COLUMNS)), n) for row, n in changes]
         case Negate():
             return [(row, -weight) for row, weight in changes]
@@ -102,7 +102,9 @@ def _evaluate_over_one(
 
 def _pairs(outcome: Pairs | Matched, firing: Inputs) -> Iterator[tuple[Row, Row, int]]:
     left, right = fields(outcome.left), fields(outcome.right)
-    assert not {each.column for each in left} & {each.column for each in right}, "a column is on both sides"
+    assert not {field.column for field in left} & {field.column for field in right}, (
+        "a column is on both sides"
+    )
     others = evaluate_weighted(outcome.right, firing)
     for row, weight in evaluate_weighted(outcome.left, firing):
         firing.go_on()
@@ -122,7 +124,7 @@ def _comparable(changes: Changes) -> Counter[Row]:
 
 def _key(names: Sequence[Field], row: Row, keys: Sequence[Field]) -> Row:
     columns = named(names, row, _NO_COLUMNS)
-    return equality_key(tuple(columns[each.column] for each in keys))
+    return equality_key(tuple(columns[field.column] for field in keys))
 
 
 def _repeated(changes: Changes) -> Iterator[Row]:

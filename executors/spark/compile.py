@@ -25,11 +25,11 @@ _MOST_ROUNDS: Final = 12
 def schemas_of(plan: DeltaPlan, environment: Environment = DEFAULT) -> dict[int, Schema]:
     """How every buffer's columns are stored: a table's by their types, a node's by what computes them."""
     schemas: dict[int, Schema] = {
-        buffer.number: {each.column: environment.storage(each.type) for each in buffer.fields}
+        buffer.number: {field.column: environment.storage(field.type) for field in buffer.fields}
         for buffer in plan.buffers
         if isinstance(buffer, TableBuffer)
     }
-    nodes = {each.number: each for each in plan.buffers if isinstance(each, NodeBuffer)}
+    nodes = {buffer.number: buffer for buffer in plan.buffers if isinstance(buffer, NodeBuffer)}
     for subplan in plan.subplans:
         schemas[subplan.writes] = _settled(subplan, nodes[subplan.writes], schemas, environment)
     return schemas
@@ -72,7 +72,7 @@ def _statement(subplan: Subplan, schemas: Mapping[int, Schema], compiler: Compil
         for column, value in zip(target, outcome.values(), strict=True)
     }
     written = selection(columns, f"outcome.{WEIGHT}", f"FROM step_{last} AS outcome").sql
-    reads = tuple(sorted(compiler.reads, key=lambda each: (each[0], each[1].value)))
+    reads = tuple(sorted(compiler.reads, key=lambda leaf: (leaf[0], leaf[1].value)))
     return Statement(f"WITH {names} {written}", reads)
 
 
@@ -93,17 +93,17 @@ def _compiled(
 def _settled(
     subplan: Subplan, buffer: NodeBuffer, schemas: Mapping[int, Schema], environment: Environment
 ) -> Schema:
-    own = {each.column: _least(each, environment) for each in buffer.fields}
+    storages = {field.column: _least(field, environment) for field in buffer.fields}
     for _ in range(_MOST_ROUNDS):
-        compiler = _compiled(subplan, {**schemas, subplan.writes: own}, environment)
+        compiler = _compiled(subplan, {**schemas, subplan.writes: storages}, environment)
         outcome = compiler.steps[subplan.steps[-1].number].schema.values()
         wider: dict[int, Storage] = {
             column: common_storage((storage, computed))
-            for (column, storage), computed in zip(own.items(), outcome, strict=True)
+            for (column, storage), computed in zip(storages.items(), outcome, strict=True)
         }
-        if wider == own:
-            return own
-        own = wider
+        if wider == storages:
+            return storages
+        storages = wider
     raise unsupported(f"a column of {buffer.what} that needs more digits at every change")
 
 

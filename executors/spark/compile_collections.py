@@ -29,10 +29,10 @@ def collected(
     value = write(call.arguments[0])
     order = call.order or (Order(call.arguments[0], descending=False, nulls_first=False),)
     if call.order:
-        for each in order:
-            environment.check_order(each.value.type.collation, "an order of texts")
-            environment.check_sortable(each.value.type)
-    keys = [sort_key(write(each.value)) for each in order]
+        for key in order:
+            environment.check_order(key.value.type.collation, "an order of texts")
+            environment.check_sortable(key.value.type)
+    keys = [sort_key(write(key.value)) for key in order]
     directions = [*order]
     if has_forms(value.storage):  # and among equal values in that of their forms
         keys.append(identity(value))
@@ -59,10 +59,10 @@ def collected(
 def _comparison(order: Sequence[Order]) -> str:
     """A comparison of two rows `l` and `r` by their keys: -1, 0 or 1."""
     cases = []
-    for number, each in enumerate(order):
+    for number, key in enumerate(order):
         left, right = f"l.k{number}", f"r.k{number}"
-        before, after = (1, -1) if each.descending else (-1, 1)
-        null_before = -1 if each.nulls_first else 1
+        before, after = (1, -1) if key.descending else (-1, 1)
+        null_before = -1 if key.nulls_first else 1
         cases += [
             f"WHEN {left} IS NULL AND {right} IS NOT NULL THEN {null_before}",
             f"WHEN {left} IS NOT NULL AND {right} IS NULL THEN {-null_before}",

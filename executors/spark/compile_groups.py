@@ -21,7 +21,7 @@ def tallied(
     child: Relation, keys: Sequence[Field], columns: Sequence[Tallied], environment: Environment
 ) -> Relation:
     """The keys of each group with its tallies, by weights of either sign."""
-    outcome = {each.field.column: _tally(each, child, environment) for each in columns}
+    outcome = {column.field.column: _tally(column, child, environment) for column in columns}
     return _by(child, keys, outcome)
 
 
@@ -30,14 +30,14 @@ def grouped(
 ) -> Relation:
     """The keys of each group with its aggregates, a row of weight w counting w times."""
     inputs = child.columns("x")
-    outcome = {each.field.column: aggregated(each.call, inputs, environment) for each in columns}
+    outcome = {column.field.column: aggregated(column.call, inputs, environment) for column in columns}
     return _by(child, keys, outcome)
 
 
 def _by(child: Relation, keys: Sequence[Field], outcome: dict[int, Rendered]) -> Relation:
-    inputs = {each.column: child.columns("x")[each.column] for each in keys}
-    by = ", ".join(_key(each) for each in inputs.values())
-    columns = {column: _shown(each) for column, each in inputs.items()} | outcome
+    inputs = {field.column: child.columns("x")[field.column] for field in keys}
+    by = ", ".join(_key(value) for value in inputs.values())
+    columns = {column: _shown(value) for column, value in inputs.items()} | outcome
     # Without keys there is one group, also where a count is all that is asked for.
     grouping = f" GROUP BY {by}" if keys else "" if outcome else " HAVING count(*) >= 0"
     return selection(columns, "1L", f"FROM ({child.sql}) AS x{grouping}")

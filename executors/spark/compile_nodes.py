@@ -64,12 +64,12 @@ class Compiler:
     def compile(self, outcome: Weighted) -> Relation:
         """The outcome as a SELECT."""
         match outcome:
-            case Read(buffer=buffer, moment=moment, fields=these):
+            case Read(buffer=buffer, moment=moment, fields=fields):
                 self.reads.add((buffer, moment))
-                schema = {each.column: self.schemas[buffer][each.column] for each in these}
+                schema = {field.column: self.schemas[buffer][field.column] for field in fields}
                 return Relation(f"SELECT {listed(schema)}{WEIGHT} FROM {view_of(buffer, moment)}", schema)
-            case Use(step=step, fields=these):
-                return _renamed(self.steps[step], these, f"FROM step_{step} AS x")
+            case Use(step=step, fields=fields):
+                return _renamed(self.steps[step], fields, f"FROM step_{step} AS x")
             case Rows():
                 return self._rows(outcome)
             case Pairs():
@@ -97,7 +97,7 @@ class Compiler:
                     columns, f"x.{WEIGHT}", f"{source} WHERE {self._render(condition, columns).sql}"
                 )
             case Compute(columns=computed):
-                values = {each.field.column: self._render(each.value, columns) for each in computed}
+                values = {column.field.column: self._render(column.value, columns) for column in computed}
                 return selection(values, f"x.{WEIGHT}", source)
             case Negate():
                 return selection(columns, f"-x.{WEIGHT}", source)
@@ -118,10 +118,10 @@ class Compiler:
         return render(scalar, columns, self.environment)
 
     def _rows(self, outcome: Rows) -> Relation:
-        rows = [[self._render(each, {}) for each in row] for row in outcome.rows]
+        rows = [[self._render(expression, {}) for expression in row] for row in outcome.rows]
         if not rows:
-            return _nothing({each.column: self.environment.storage(each.type) for each in outcome.fields})
-        storages = [common_storage([each.storage for each in column]) for column in zip(*rows, strict=True)]
+            return _nothing({field.column: self.environment.storage(field.type) for field in outcome.fields})
+        storages = [common_storage([value.storage for value in column]) for column in zip(*rows, strict=True)]
         relations = [
             selection(
                 {
@@ -133,7 +133,7 @@ class Compiler:
             )
             for row in rows
         ]
-        return Relation(" UNION ALL ".join(each.sql for each in relations), relations[0].schema)
+        return Relation(" UNION ALL ".join(relation.sql for relation in relations), relations[0].schema)
 
     def _pairs(self, outcome: Pairs) -> Relation:
         left, right = self.compile(outcome.left), self.compile(outcome.right)
@@ -159,27 +159,28 @@ class Compiler:
     def _among(self, outcome: Among) -> Relation:
         kept, other = self.compile(outcome.input), self.compile(outcome.of)
         columns, others = kept.columns("l"), other.columns("r")
-        equal = [compared("<=>", columns[each.column], others[each.column]) for each in outcome.keys]
+        equal = [compared("<=>", columns[field.column], others[field.column]) for field in outcome.keys]
         on = " AND ".join(equal) if equal else "TRUE"
         source = f"FROM ({kept.sql}) AS l LEFT SEMI JOIN ({other.sql}) AS r ON {on}"
         return selection(columns, f"l.{WEIGHT}", source, self._hint(outcome.of, outcome.input, "r"))
 
     def _sum(self, outcome: Sum) -> Relation:
-        inputs = [self.compile(each) for each in outcome.inputs]
+        inputs = [self.compile(input) for input in outcome.inputs]
         if not inputs:
-            return _nothing({each.column: self.environment.storage(each.type) for each in outcome.fields})
+            return _nothing({field.column: self.environment.storage(field.type) for field in outcome.fields})
         storages = [
-            common_storage(column) for column in zip(*(each.schema.values() for each in inputs), strict=True)
+            common_storage(column)
+            for column in zip(*(relation.schema.values() for relation in inputs), strict=True)
         ]
-        relations = [_as(each, outcome.fields, storages) for each in inputs]
-        return Relation(" UNION ALL ".join(each.sql for each in relations), relations[0].schema)
+        relations = [_as(input, outcome.fields, storages) for input in inputs]
+        return Relation(" UNION ALL ".join(relation.sql for relation in relations), relations[0].schema)
 
     def _first(self, outcome: First, child: Relation) -> Relation:
         """Rows up to the limit are enough, each counting at least once; then the weights are added up."""
         columns = child.columns("x")
         # Which of equal values comes first does not hang on how Spark reads them.
-        forms = [identity(each) for each in columns.values() if has_forms(each.storage)]
-        order = ", ".join([*(self._order(each, columns) for each in outcome.order), *forms])
+        forms = [identity(value) for value in columns.values() if has_forms(value.storage)]
+        order = ", ".join([*(self._order(key, columns) for key in outcome.order), *forms])
         by = f" ORDER BY {order}" if order else ""
         end = _LARGEST if outcome.limit is None else outcome.offset + outcome.limit
         limit = "" if outcome.limit is None else f"{by} LIMIT {end}"
@@ -201,7 +202,7 @@ class Compiler:
 
 def _renamed(relation: Relation, fields: Sequence[Field], source: str) -> Relation:
     values = relation.columns("x").values()
-    columns = {each.column: value for each, value in zip(fields, values, strict=True)}
+    columns = {field.column: value for field, value in zip(fields, values, strict=True)}
     return selection(columns, f"x.{WEIGHT}", source)
 
 
@@ -228,7 +229,7 @@ def _consolidated(child: Relation) -> Relation:
     keys = ", ".join(map(identity, columns.values()))
     by = f" GROUP BY {keys}" if keys else ""
     values = {
-        column: each if is_identified(each.storage) else replace(each, sql=f"any_value({each.sql})")
-        for column, each in columns.items()
+        column: value if is_identified(value.storage) else replace(value, sql=f"any_value({value.sql})")
+        for column, value in columns.items()
     }
     return selection(values, total, f"FROM ({child.sql}) AS x{by} HAVING {total} <> 0")

@@ -81,11 +81,14 @@ def _frame(
 def _consolidated(frame: DataFrame, schema: Schema) -> DataFrame:
     """Identical rows are summed up: 0 and -0 are equal, but not one row."""
     columns = [Rendered(name_of(column), storage) for column, storage in schema.items()]
-    apart = [each for each in columns if not is_identified(each.storage)]
-    keys = [expr(identity(each)).alias(f"key_{each.sql}") if each in apart else each.sql for each in columns]
-    sums = [sum_of(WEIGHT).alias(WEIGHT), *(any_value(each.sql).alias(each.sql) for each in apart)]
+    apart = [column for column in columns if not is_identified(column.storage)]
+    keys = [
+        expr(identity(column)).alias(f"key_{column.sql}") if column in apart else column.sql
+        for column in columns
+    ]
+    sums = [sum_of(WEIGHT).alias(WEIGHT), *(any_value(column.sql).alias(column.sql) for column in apart)]
     summed = frame.groupBy(*keys).agg(*sums).where(f"{WEIGHT} <> 0")
-    return summed.select(*(each.sql for each in columns), WEIGHT)
+    return summed.select(*(column.sql for column in columns), WEIGHT)
 
 
 def _from_files(

@@ -33,6 +33,6 @@ def listed(columns: Iterable[int], alias: str = "") -> str:
 
 def selection(columns: Mapping[int, Rendered], weight: str, rest: str, hint: str = "") -> Relation:
     """A SELECT of these expressions, each under its number, with this weight; `rest` begins with FROM."""
-    written = "".join(f"{each.sql} AS {name_of(column)}, " for column, each in columns.items())
-    schema = {column: each.storage for column, each in columns.items()}
+    written = "".join(f"{value.sql} AS {name_of(column)}, " for column, value in columns.items())
+    schema = {column: value.storage for column, value in columns.items()}
     return Relation(f"SELECT {hint}{written}{weight} AS {WEIGHT} {rest}", schema)
