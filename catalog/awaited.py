@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 
 AWAITED: Final = "(process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = process))"
-"""Of a row of gavial.runs: that the session which waits for it is there."""
+"""The condition on a row of gavial.runs that the session which waits for it is still there."""
 
 
 def is_awaited(connection: Connection, runs: Collection[UUID]) -> bool:

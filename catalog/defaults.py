@@ -23,7 +23,7 @@ _DEFAULTS: Final = """
 
 
 def defaults_of(connection: Connection, buffers: Collection[str]) -> Defaults:
-    """For the batches of these buffers."""
+    """The values that columns newer than a version of these buffers have in its rows."""
     defaults: defaultdict[tuple[str, int], dict[int, str]] = defaultdict(dict)
     for buffer, version, number, value in connection.execute(_DEFAULTS, (list(buffers),)):
         defaults[buffer, version][number] = value

@@ -117,7 +117,7 @@ class ProgramLimitExceeded(Error, sqlstate="54000"):
 
 
 class StatementTooComplex(Error, sqlstate="54001"):
-    """Nested more deeply than can be worked with."""
+    """A statement is nested more deeply than can be worked with."""
 
 
 class CardinalityViolation(Error, sqlstate="21000"):

@@ -63,7 +63,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What a firing came to."""
+    """What a committed firing read, wrote and cost."""
 
     position: int
     rows_in: int
@@ -96,7 +96,7 @@ def expected_seconds(connection: Connection, queries: Iterable[UUID]) -> Mapping
 
 
 def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
-    """A firing begins; its number."""
+    """Record that a firing begins, and return its number."""
     row = connection.execute(
         "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
         "VALUES (%s, %s, clock_timestamp(), 'spark') RETURNING id",
@@ -107,19 +107,19 @@ def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -
 
 
 def note_progress(connection: Connection, number: int, words: str | None) -> None:
-    """How far a firing has come; None when it has failed."""
+    """Record how far a firing has come; None when it has failed."""
     connection.execute("UPDATE gavial.executions SET progress = %s WHERE id = %s", (words, number))
 
 
 def forget_progress(connection: Connection) -> None:
-    """No firing that was begun is under way."""
+    """Forget the progress of firings that never ended: none of them is under way."""
     connection.execute(
         "UPDATE gavial.executions SET progress = NULL WHERE finished IS NULL AND progress IS NOT NULL"
     )
 
 
 def end_execution(connection: Connection, number: int, execution: Execution) -> None:
-    """A firing is committed."""
+    """Record that a firing is committed, and what it came to."""
     connection.execute(
         "UPDATE gavial.executions SET finished = clock_timestamp(), progress = NULL, "
         "position = '0/0'::pg_lsn + %s::numeric, "

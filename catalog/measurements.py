@@ -41,7 +41,7 @@ _WRITTEN: Final = f"""
 """
 _FIRINGS: Final = f"{_FIRED} SELECT p.path, count(*) FROM fired f, unnest(f.paths) p (path) GROUP BY p.path"
 _MOST: Final = 1000
-"""The latest: machines and tables change."""
+"""So many of the latest measurements are read, because machines and tables change."""
 
 
 def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float, str]]:
@@ -52,7 +52,7 @@ def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, f
 def own_measured(
     connection: Connection, query: UUID
 ) -> Mapping[int, Sequence[tuple[Mapping[str, float], float, float]]]:
-    """The same of one query under the plan that it has, by subplan."""
+    """The same measurements of one query under the plan that it has, by subplan."""
     measurements: dict[int, list[tuple[Mapping[str, float], float, float]]] = {}
     for subplan, *figures in connection.execute(_OWN, (query, _MOST)):
         features, work, seconds = figures
@@ -61,17 +61,17 @@ def own_measured(
 
 
 def rows_written(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
-    """By subplan, so many periods of a query ago; 0 is the one that is under way."""
+    """The rows each subplan wrote in the period so many periods ago; 0 is the one that is under way."""
     return dict(connection.execute(_WRITTEN, {"query": query, "ago": ago}).fetchall())
 
 
 def firings(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
-    """By path, in the same period; that of its trigger is one."""
+    """How often each path was run in that period; the run at the trigger is one of them."""
     return dict(connection.execute(_FIRINGS, {"query": query, "ago": ago}).fetchall())
 
 
 def weights(connection: Connection) -> Mapping[str, float] | None:
-    """What was learned last."""
+    """The weights that were fitted last; None where there are none yet."""
     row = connection.execute("SELECT weights FROM gavial.weights").fetchone()
     return None if row is None else row[0]
 

@@ -136,7 +136,7 @@ def corrections_of(connection: Connection, query: UUID) -> Mapping[int, float]:
 
 
 def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:
-    """Paths were worked when so many rows had come."""
+    """Record how many rows had come when each path was last run."""
     with connection.cursor() as cursor:
         cursor.executemany(
             "UPDATE gavial.paths SET had = %s WHERE query_id = %s AND path = %s",

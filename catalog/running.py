@@ -72,7 +72,7 @@ class Running:
 
     @property
     def answered(self) -> bool:
-        """Whether there is an answer."""
+        """Whether a result has been published."""
         return self.position is not None
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ def waiting_runs(connection: Connection) -> tuple[Run, ...]:
 
 
 def offsets(connection: Connection, query: UUID) -> tuple[Offset, ...]:
-    """How far the subplans of a query have come."""
+    """The positions up to which the subplans of a query have read their buffers."""
     cursor = connection.execute(
         "SELECT subplan, buffer, position FROM gavial.offsets WHERE query_id = %s ORDER BY 1, 2", (query,)
     )
@@ -136,7 +136,7 @@ def offsets(connection: Connection, query: UUID) -> tuple[Offset, ...]:
 
 
 def save_offsets(connection: Connection, query: UUID, offsets: Iterable[Offset]) -> None:
-    """Move the subplans on."""
+    """Record the positions up to which the subplans have read."""
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.offsets (query_id, subplan, buffer, position) VALUES (%s, %s, %s, %s) "

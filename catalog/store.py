@@ -126,7 +126,7 @@ def commit_capture(
 
 
 def name_batches(connection: Connection, batches: Iterable[Batch]) -> None:
-    """Add to the manifest."""
+    """Add the batches to the manifest."""
     connection.execute(
         "INSERT INTO gavial.batches SELECT * FROM jsonb_populate_recordset(NULL::gavial.batches, %s)",
         (_json(batches),),

@@ -86,7 +86,7 @@ class Ahead:
         return tuple(replace(paced, had=max(paced.had, had.get(paced.path, 0))) for paced in paths)
 
     def _had(self, query: Running) -> Mapping[Path, int]:
-        """How many rows of this period there were when paths were tried in vain."""
+        """How many rows of this period there were when paths were last run in vain."""
         since, rows = self._tried.get(query.id, (None, {}))
         return rows if since == query.position else {}
 

@@ -90,7 +90,7 @@ class Answers:
 
     @property
     def runs(self) -> bool:
-        """Whether it is at work."""
+        """Whether results are still being computed: it has not ended."""
         return not self._outcome.done()
 
     def check(self) -> None:
@@ -125,7 +125,7 @@ class Answering:
         self._verifications = Verifications(place.address, position, self._standing, self._wanted)
 
     def run(self) -> None:
-        """Until told otherwise; what fails is said where users look, and tried again."""
+        """Compute results until told to stop; what fails is reported where users look, and tried again."""
         with connect(self._place.address, "gavial answers") as connection:
             connection.execute("LISTEN gavial")
             forget_progress(connection)
@@ -144,7 +144,7 @@ class Answering:
         self._merging.discard(files)
 
     def _wait(self, connection: Connection) -> None:
-        """Until something was changed, or what somebody waits for has been captured."""
+        """Wait until something was changed, or what somebody waits for has been captured."""
         end = time.monotonic() + _POLL_SECONDS
         awaited = [*self._awaited, *self._verifications.awaited()]
         before = self._looked_at
@@ -240,7 +240,7 @@ class Answering:
         )
 
     def _note_due(self, connection: Connection, queries: Sequence[Running], situation: Situation) -> None:
-        """For those who ask how late a result is."""
+        """Record since when queries are due, for those who ask how late a result is."""
         moments = {query.id: due_moment(query, situation) if query.answered else None for query in queries}
         if changed := {query.id: moments[query.id] for query in queries if moments[query.id] != query.due}:
             note_due(connection, changed)
@@ -374,7 +374,7 @@ class Answering:
         return lambda: not self._stop.is_set() and is_wanted(connection, query)
 
     def _forget_others(self, connection: Connection, queries: Sequence[Running]) -> None:
-        """Nothing is kept of queries that are gone, nor of a past that is long ago."""
+        """Drop what is kept of queries that are gone, and now and then what is old."""
         gone = self._known.keys() - {query.id for query in queries}
         for id in gone:
             del self._known[id]

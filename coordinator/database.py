@@ -80,7 +80,7 @@ class Database:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Ask the threads of the database to end."""
         self._stop.set()
         self._wanted.set()
 
@@ -121,7 +121,7 @@ class Database:
             self._wanted.wait(attempt.next - _LEAST_PAUSE_SECONDS)
 
     def _follow(self) -> None:
-        """Until there is nothing to capture, or we are asked to stop."""
+        """Follow the database until there is nothing to capture, or until asked to stop."""
         with connect(self._address, "gavial coordinator") as session:
             check_rights(session)
             # Also where the rest has to be resumed: an upgrade of the server makes it another one.

@@ -55,7 +55,7 @@ def ends_all(error: Exception, connection: Connection) -> bool:
 
 
 def is_passing(failure: Failure) -> bool:
-    """Whether it is tried again and nothing said."""
+    """Whether the query is tried again without telling users."""
     return failure.sqlstate in _PASSING
 
 
@@ -65,7 +65,7 @@ def is_of_the_machine(failure: Failure) -> bool:
 
 
 def status_after(failure: Failure) -> str:
-    """How its query stands then."""
+    """The status of a query that failed so."""
     return "suspended" if failure.sqlstate in _SUSPENDING else "error"
 
 
@@ -102,6 +102,6 @@ class Patience:
         return time.monotonic() >= self.since + (min(self.seconds, _FIRST_SECONDS) if asked else self.seconds)
 
     def longer(self, is_of_the_machine: bool = False) -> Patience:
-        """It has failed again."""
+        """The patience after one more failure: twice as long, up to a limit."""
         longest = _LONGEST_OF_THE_MACHINE_SECONDS if is_of_the_machine else _LONGEST_SECONDS
         return Patience(time.monotonic(), min(max(2 * self.seconds, _FIRST_SECONDS), longest))

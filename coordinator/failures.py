@@ -37,7 +37,7 @@ class Reports:
         return text
 
     def clear(self) -> None:
-        """It has passed."""
+        """Forget the last error: it has passed."""
         self._said = ""
 
 
@@ -49,7 +49,7 @@ class Backoff:
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """An attempt begins."""
+        """Note that an attempt begins."""
         self._began = time.monotonic()
 
     def lasted(self) -> float:
@@ -57,7 +57,7 @@ class Backoff:
         return time.monotonic() - self._began
 
     def seconds(self) -> float:
-        """The attempt has failed."""
+        """How long to wait now that the attempt has failed."""
         if time.monotonic() - self._began > _LONGEST_SECONDS:
             self._seconds = _SHORTEST_SECONDS
         waited = self._seconds

@@ -39,22 +39,22 @@ class Fired:
 
     @property
     def rows_in(self) -> int:
-        """Changed rows read."""
+        """How many changed rows were read."""
         return sum(share.rows_in for share in self.shares)
 
     @property
     def rows_out(self) -> int:
-        """Changed rows written."""
+        """How many changed rows were written."""
         return sum(share.rows_out for share in self.shares)
 
     @property
     def jobs(self) -> int:
-        """How many it took."""
+        """How many jobs the firing took."""
         return sum(share.jobs for share in self.shares)
 
     @property
     def work(self) -> float:
-        """All of it."""
+        """The work of the firing, in seconds."""
         return self.seconds if self.processor_seconds is None else self.processor_seconds
 
 
@@ -70,15 +70,15 @@ class Clock:
         object.__setattr__(self, "processor", self.meter())
 
     def seconds(self) -> float:
-        """Gone by."""
+        """How many seconds have passed since the clock was made."""
         return time.monotonic() - self.time
 
     def processor_seconds(self) -> float | None:
-        """Spent; None where that is not known."""
+        """How many seconds processors have spent since; None where that is not known."""
         now = self.meter()
         return None if now is None or self.processor is None else now - self.processor
 
     def work(self) -> float:
-        """Done."""
+        """The work done since: seconds of a processor where those are known, else of time."""
         seconds = self.processor_seconds()
         return self.seconds() if seconds is None else seconds

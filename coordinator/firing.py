@@ -133,7 +133,7 @@ class Round:
         return ranges
 
     def _stamped(self, rows: pa.Table) -> pa.Table:
-        """With the columns that end every batch."""
+        """The rows with the columns that end every batch: the position, and whether it is an update."""
         count = rows.num_rows
         stamped = rows.append_column(COMMIT_LSN, pa.repeat(pa.scalar(self._number, pa.int64()), count))
         return stamped.append_column(IS_UPDATE, pa.repeat(pa.scalar(False), count))

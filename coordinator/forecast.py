@@ -64,7 +64,7 @@ def _usual_period(fired: Sequence[datetime]) -> timedelta | None:
 
 
 def _at_most(rows: Mapping[int, float], most: int) -> Mapping[int, float]:
-    """As many as come until there are so many."""
+    """The rows of each table, scaled down so that all of them are at most so many."""
     total = sum(rows.values())
     return {table: count * min(1.0, most / total) if total else count for table, count in rows.items()}
 

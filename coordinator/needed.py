@@ -19,7 +19,7 @@ _NOT_BOUNDED: Final[frozenset[Storage]] = frozenset((Plain.JSONB, Padded(None)))
 
 
 class Needed:
-    """A shelf as one subplan's firing sees it."""
+    """A shelf that leaves out the batches which one subplan's firing does not need."""
 
     def __init__(
         self,

@@ -96,11 +96,11 @@ class Outlook:
         return self._replayed(came).play(self._paces(firings)).played
 
     def _paces(self, firings: Mapping[int, int]) -> Pacing:
-        """As many as each path had."""
+        """Paces that run each path as often as it was run."""
         return tuple(max(firings.get(number, 1), 1) for number in range(len(self.played.paths)))
 
     def _replayed(self, came: Mapping[int, int]) -> Simulation:
-        """The same period with these rows, by table."""
+        """The simulation of the period with the rows that came, by table."""
         arrivals = {
             buffer: scaled(expected, came.get(self.tables[buffer], 0))
             for buffer, expected in self.played.arrivals.items()
@@ -134,7 +134,7 @@ class Outlook:
 
 
 def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals]) -> Statistics:
-    """Of tables to which this has come since."""
+    """The statistics as they were before these rows came."""
     tables = dict(statistics.tables)
     for name, arrival in came.items():
         known = statistics.of(name)
@@ -143,12 +143,12 @@ def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals])
 
 
 def corrections_from(factors: Mapping[int, float]) -> Corrections:
-    """As the catalog keeps them: of what comes and of what is taken back alike."""
+    """Corrections from the factors in the catalog, which hold for insertions and retractions alike."""
     return {subplan: Correction(factor, factor) for subplan, factor in factors.items()}
 
 
 def changed_rows(arrivals: Arrivals) -> float:
-    """How many rows these are in the stream of changes: an update is two."""
+    """How many changed rows these arrivals are: an update is two."""
     return arrivals.inserts + 2 * arrivals.updates + arrivals.deletes
 
 

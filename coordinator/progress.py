@@ -12,7 +12,7 @@ from psycopg import Connection
 from catalog.executions import note_progress
 
 _QUIET_SECONDS: Final = 1.0
-"""Of what is over sooner nobody wants to hear."""
+"""Nothing is told of a firing that is over sooner."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Progress:
     rows: int = 0
 
     def begin(self, rows: int) -> None:
-        """The next part is worked."""
+        """Note that the next part begins, and how many changed rows it reads."""
         self.part, self.rows = self.part + 1, rows
 
     def __str__(self) -> str:
@@ -55,12 +55,12 @@ class Telling:
         return self.wanted()
 
     def end(self) -> None:
-        """Nothing is done any more."""
+        """Take back what was told: nothing is being done any more."""
         if self.told and not self.connection.closed:
             note_progress(self.connection, self.firing, None)
 
     def tell(self, words: str) -> None:
-        """What is done now."""
+        """Tell what is being done now, unless that is known or the firing has just begun."""
         if words != self.told and time.monotonic() - self.began > _QUIET_SECONDS:
             note_progress(self.connection, self.firing, words)
             self.told = words

@@ -54,7 +54,7 @@ class Publication:
 
     @staticmethod
     def of(group: Group, position: int) -> Publication:
-        """None of it is computed yet."""
+        """The publication of a group's results, none of which is computed yet."""
         runs = frozenset(run.id for due in group for run in due.refreshes)
         unasked = any(due.unasked for due in group)
         return Publication(position, {due.query.id: due for due in group}, runs, unasked)
@@ -83,7 +83,7 @@ class Publication:
         self.left = {id: replace(due, query=queries[id]) for id, due in self.left.items() if id in queries}
 
     def discard(self, connection: Connection | None = None) -> None:
-        """It is certain not to be published."""
+        """Discard what was computed: it is certain not to be published."""
         for result in self.computed:
             result.standing.discard(result.ready, connection)
 

@@ -107,7 +107,7 @@ class StandingQuery:
 
     @property
     def work(self) -> Work:
-        """What is done for it."""
+        """What is computed for the query."""
         return self.prepared.work
 
     @property
@@ -324,7 +324,7 @@ class StandingQuery:
         return self.outlook.outcome(work, self.came, seconds, dearness(connection, query.id))
 
     def settle(self, ready: Ready) -> None:
-        """What was published is committed."""
+        """Go on from what was published, now that it is committed."""
         self.offsets = ready.offsets
 
     def discard(self, ready: Ready, connection: Connection | None = None) -> None:

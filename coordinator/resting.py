@@ -11,7 +11,7 @@ from coordinator.failing import Patience, is_of_the_machine
 
 
 class Resting:
-    """Where an error was `seen_at` a position, only newer changes can mend it."""
+    """Queries left alone for a while; an error `seen_at` a position only newer changes can mend."""
 
     def __init__(self) -> None:
         self.seen_at: dict[UUID, int] = {}
@@ -27,7 +27,7 @@ class Resting:
                 self.seen_at[query] = position
 
     def forget(self, query: UUID) -> None:
-        """It did well."""
+        """Forget the query's failures: it did well."""
         self._patience.pop(query, None)
         self.seen_at.pop(query, None)
 

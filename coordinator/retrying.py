@@ -39,7 +39,7 @@ _STILL_FORBIDDEN: Final = """
 
 
 class Retrying:
-    """Of one database."""
+    """Tries again to copy the tables of one database whose capture was stopped."""
 
     def __init__(self) -> None:
         self._patience: dict[int, Patience] = {}

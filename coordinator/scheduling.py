@@ -51,7 +51,7 @@ _REST: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """For which answer and which options, and until when that will do."""
+    """The result and the options that paces were chosen for, and until when they will do."""
 
     position: int | None
     options: Mapping[str, object]
@@ -187,7 +187,7 @@ class Scheduling:
         return began.statistics
 
     def _known_weights(self, connection: Connection) -> Weights:
-        """As they were fitted, and now and then anew from what was measured."""
+        """The weights that were fitted last; now and then they are fitted anew to what was measured."""
         now = time.monotonic()
         if self._weights is None:
             self._weights = weights_from(weights(connection) or {})
@@ -214,7 +214,7 @@ def _told(connection: Connection, query: Running) -> Iterator[None]:
 
 
 def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:
-    """Of the subplans that have been measured under the plan that the query has."""
+    """The weights of subplans that were measured under the plan that the query has."""
     return {
         subplan: fit([Measured(*figures) for figures in firings], known)
         for subplan, firings in own_measured(connection, query.id).items()

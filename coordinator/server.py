@@ -58,7 +58,7 @@ class Server:
         self._visits: dict[str, Visit] = {}
 
     def follow(self, stop: threading.Event) -> None:
-        """Until `stop`; a server that does not answer is tried again."""
+        """Follow the server's databases until `stop`; a server that does not answer is tried again."""
         reports, met = Reports(log), False
         while not stop.is_set():
             try:
@@ -78,7 +78,7 @@ class Server:
         self._engine.stop()
 
     def _connect(self) -> Connection:
-        """To a database that nobody drops or copies, where there is one."""
+        """Connect to a database that nobody drops or copies, where there is one."""
         try:
             return connect(self._address(_MAINTENANCE))
         except OperationalError:

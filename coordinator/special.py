@@ -16,7 +16,7 @@ from planner.weighted import Guard, Moment, Subplan
 from sources.warehouse import WEIGHT
 
 SMALL_CHANGE: Final = 500_000
-"""Of so many rows or fewer, every task may have all."""
+"""A change of so many rows or fewer may be sent to every task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Special:
 
 @dataclass(slots=True)
 class Specials:
-    """Makes them for a query, the same only once."""
+    """Specialises the subplans of a query, each for the same facts only once."""
 
     work: Work
     made: dict[Subplan, Special] = field(default_factory=dict)
 
     def of(self, subplan: Subplan, ranges: Mapping[int, Range], shelf: Shelf) -> Special:
-        """For a firing over these ranges."""
+        """The subplan as it is run in a firing over these ranges."""
         special = specialise(subplan, facts(ranges, shelf))
         if special not in self.made:
             empty = is_empty(special.steps[-1].outcome)

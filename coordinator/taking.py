@@ -53,7 +53,7 @@ class Taking:
         return not self._released.is_set()
 
     def release(self) -> None:
-        """Nobody needs it any more."""
+        """Let the snapshot go: nobody needs it any more."""
         self._released.set()
 
     @contextmanager

@@ -86,16 +86,16 @@ class Verifications:
             note_run(connection, run.id, None)
 
     def _forget(self, run: UUID) -> None:
-        """What was begun is of no use any more."""
+        """Let the snapshot of a verification go that is of no use any more."""
         if run in self._takings:
             self._takings.pop(run).release()
 
     def awaited(self) -> list[int]:
-        """The positions that have to be captured."""
+        """The positions up to which verifications wait for capture."""
         return [taking.position.lsn for taking in self._takings.values() if taking.position is not None]
 
     def release(self) -> None:
-        """None goes on."""
+        """End all verifications that are under way."""
         for taking in self._takings.values():
             taking.release()
         self._takings.clear()

@@ -95,10 +95,10 @@ def node_buffers(query: UUID) -> str:
 
 
 def offsets_from(rows: Iterable[Offset]) -> Offsets:
-    """As the catalog keeps them."""
+    """Offsets from the rows that the catalog keeps."""
     return {(offset.subplan, offset.buffer): offset.position for offset in rows}
 
 
 def offsets_to(offsets: Offsets) -> tuple[Offset, ...]:
-    """As the catalog keeps them."""
+    """The rows that the catalog keeps of offsets."""
     return tuple(Offset(subplan, buffer, position) for (subplan, buffer), position in offsets.items())

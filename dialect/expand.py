@@ -19,7 +19,7 @@ class BoundViews:
         self._open: set[TableName] = set()
 
     def query(self, name: TableName) -> Query | None:
-        """What a view is; None for what is no view."""
+        """The bound query of a view; None for what is no view."""
         view = self._views.get(name)
         if view is None or name in self._bound:
             return self._bound.get(name)

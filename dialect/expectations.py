@@ -36,7 +36,7 @@ def read_expectations(text: str) -> str:
 
 
 def parse_expectations(text: str) -> tuple[Expectation, ...]:
-    """What a text that was read means."""
+    """The expectations that a value of EXPECT states."""
     parts = (part.groups() for part in _parts(text))
     return tuple(
         Expectation(schema and _folded(schema), _folded(name), int(rows)) for schema, name, rows in parts

@@ -32,7 +32,7 @@ class Reader:
         return self.next.start if self.next is not None else self._tokens[-1].end
 
     def skip(self) -> Token:
-        """Whatever comes next."""
+        """Read the next token, whatever it is."""
         token = self.next
         if token is None:
             self.fail()
@@ -58,7 +58,7 @@ class Reader:
                 self.fail()
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Refuse whatever follows."""
         if self.next is not None:
             self.fail()
 

@@ -82,7 +82,7 @@ def _of_spark(left: Rendered, right: Rendered) -> Rendered:
 
 
 def _power(digits: int) -> str:
-    """Ten to the power of minus so many."""
+    """Ten to the power of minus `digits`, as SQL."""
     return f"{'0.' + '0' * (digits - 1) if digits else ''}1BD"
 
 

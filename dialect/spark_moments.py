@@ -113,6 +113,6 @@ def date_of_timestamp(timestamp: str) -> str:
 
 
 LAST_TIMESTAMP: Final = timestamp_of(INFINITE_MICROSECONDS[1] - 1)
-"""Before infinity, and after all else."""
+"""The last timestamp before infinity."""
 
 FIRST_MICROSECOND: Final = FIRST_DAY * MICROSECONDS_A_DAY

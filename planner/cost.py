@@ -30,12 +30,12 @@ class Weights:
 
     @property
     def vector(self) -> Vector:
-        """One for each feature."""
+        """The weights as a vector, one for each feature."""
         return np.array(astuple(self)[:-1])
 
 
 def weights_from(kept: Mapping[str, float]) -> Weights:
-    """As they were kept; the defaults of what was not, and nothing of what there is no more."""
+    """The weights that were kept; a weight that was not has its default, and unknown ones are left out."""
     return Weights(**{weight.name: kept[weight.name] for weight in fields(Weights) if weight.name in kept})
 
 

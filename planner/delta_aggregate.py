@@ -26,7 +26,7 @@ from planner.weighted import (
 
 
 def difference(after: Weighted, before: Weighted) -> Weighted:
-    """dY = Y1 - Y0."""
+    """The change dY = Y1 - Y0 of a result that was computed anew."""
     return Consolidate(Sum((after, Negate(before)), fields(after)))
 
 

@@ -28,7 +28,7 @@ _LEAST: Final = 1e-6
 
 
 def shares(condition: Scalar, left: Part, right: Part) -> Callable[[Frame], Shares]:
-    """For the left side's rows, in a firing."""
+    """The shares of the left side's rows, as a function of a firing."""
     pair = both_grow(condition, left.columns, right.columns)
     grows = growing_pairs(condition, left.columns, right.columns)
     if pair is not None:

@@ -33,7 +33,7 @@ def fresh_by(conditions: Sequence[Scalar], buffers: Sequence[Buffer], tables: Ta
 
 
 def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weighted:
-    """The shortcut where there is one."""
+    """The shortcut wherever the guard holds, if there is a guard."""
     return general if guard is None else Choose(guard, shortcut, general)
 
 

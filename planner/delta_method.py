@@ -16,7 +16,7 @@ class Method(Enum):
 
 
 METHODS: Final = (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE)
-"""The cheapest first."""
+"""All methods, the cheapest first."""
 
 
 def methods_of(options: Mapping[str, object]) -> tuple[Method, ...]:

@@ -15,7 +15,7 @@ from planner.spread import Spreads
 from planner.weighted import Moment
 
 Leaf: TypeAlias = tuple[int, Moment]
-"""A buffer as it is read."""
+"""A buffer and the moment at which it is read."""
 
 _LEAST_SHARE: Final = 1e-6
 

@@ -33,7 +33,7 @@ class Program:
 
     @property
     def outcome(self) -> Part:
-        """The last step."""
+        """The estimate of the last step, which is the outcome."""
         return self.steps[-1][1]
 
     def run(self, leaves: Mapping[Leaf, Flow], none: Vector) -> tuple[Flow, Features]:

@@ -30,7 +30,7 @@ class Writer:
 
     @property
     def plan(self) -> DeltaPlan:
-        """All of it; the answer was written last."""
+        """The plan of all that was written; the result was written last."""
         return DeltaPlan(tuple(self.buffers), tuple(self.subplans))
 
     def table(self, scan: Scan, needed: frozenset[int]) -> Moments:

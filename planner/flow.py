@@ -30,7 +30,7 @@ _GROSS: Final[Vector] = np.array([1.0, 2.0, 1.0, 0.0, 0.0])
 
 
 def content(rows: Vector) -> Flow:
-    """Rows that are there."""
+    """The flow of a content of so many rows."""
     flow = np.zeros((ROWS, len(rows)))
     flow[INSERTS] = flow[BASIS] = rows
     return flow

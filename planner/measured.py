@@ -54,7 +54,7 @@ def predicted(features: Mapping[str, float], weights: Weights) -> float:
 
 
 def _change(rows: Seen) -> Flow:
-    """As many replaced rows as there can be."""
+    """The flow of these rows, of which as many as possible count as replaced."""
     replaced = min(rows.inserted, rows.deleted)
     flow = np.zeros((ROWS, 1))
     flow[INSERTS], flow[UPDATES] = rows.inserted - replaced, replaced

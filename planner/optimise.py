@@ -112,10 +112,10 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
 
 
 def _up(rule: Rule) -> Rule:
-    """The rule at every node, from below."""
+    """A rule that applies this one at every node, from below."""
     return lambda plan: transform(plan, rule)
 
 
 def _down(rule: Rule) -> Rule:
-    """The rule at every node, from above: a condition goes all its way in one walk."""
+    """A rule that applies this one at every node, from above: a condition goes all its way in one walk."""
     return lambda plan: transform_down(plan, rule)

@@ -12,7 +12,7 @@ from planner.simulation import Pacing, Simulation
 
 
 def knobs_of(paces: Paces, played: Simulation) -> Knobs:
-    """The knobs of what has a pace of its own."""
+    """One knob for whatever has a pace of its own under this way of pacing."""
     match paces:
         case Paces.AUTO:
             return path_knobs(played.paths, played.idle)
@@ -59,7 +59,7 @@ def table_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
 
 
 def whole_knob(paths: tuple[Path, ...]) -> Knobs:
-    """All paths at one pace."""
+    """One knob for the pace of all paths."""
     return Knobs((0,), lambda settings: settings * len(paths), lambda _: True)
 
 

@@ -23,7 +23,7 @@ LITTLE: Final = "not incrementable: what more firings save is not worth them"
 def path_plans(
     simulation: Simulation, search: Search, steps: tuple[Raise, ...], chosen: Raise, limit: float
 ) -> tuple[PathPlan, ...]:
-    """Every path, from the tables to the answer."""
+    """Every path with its pace and the reason for it, from the tables to the result."""
     paces = search.knobs.paces(chosen.settings)
     worth = _worth(search, steps, chosen)
     met = chosen.outcome.final <= limit

@@ -14,7 +14,7 @@ Settings: TypeAlias = tuple[int, ...]
 """A pace for each knob."""
 
 _NOTHING: Final = 1e-9
-"""Seconds that are no work."""
+"""Seconds so few that they count as no work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Knobs:
 
     @property
     def moves(self) -> tuple[tuple[int, ...], ...]:
-        """What can be turned at once."""
+        """The sets of knobs that one step of the search can turn."""
         return (*((knob,) for knob in range(len(self.leads))), *self.together)
 
 

@@ -39,6 +39,6 @@ class Refused(Enum):
 
     @property
     def error(self) -> NotMaintainable:
-        """The error that says so."""
+        """The error that refuses it, with a hint."""
         what, hint = self.value
         return NotMaintainable(what, hint=hint)

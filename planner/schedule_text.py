@@ -79,12 +79,12 @@ def named(plan: DeltaPlan, buffer: int) -> str:
 
 
 def figure(value: float) -> str:
-    """To three digits."""
+    """The number to three digits, as text."""
     return "infinite" if isinf(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def rounded(value: float | None) -> float | str | None:
-    """To three digits; infinity as a word, which JSON has no number for."""
+    """The number to three digits; infinity as a word, which JSON has no number for."""
     if value is None or isinf(value):
         return None if value is None else "infinite"
     return float(f"{value:.3g}")
@@ -111,7 +111,7 @@ class _Lines:
             yield f"Paces: forced to {_FORCED[schedule.goal.paces]}"
 
     def subplan(self, writes: int, indent: str) -> Iterator[str]:
-        """A part and what it reads."""
+        """The lines of a subplan and of what it reads."""
         subplan = self._subplans[writes]
         firings = f"{len(subplan.firings)} firing{'s' if len(subplan.firings) > 1 else ''}"
         work = f"{figure(sum(subplan.firings))} s in all, {figure(subplan.firings[-1])} s at the trigger"

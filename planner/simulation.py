@@ -40,7 +40,7 @@ class Correction:
 
 
 Corrections: TypeAlias = Mapping[int, Correction]
-"""By the buffers that subplans write."""
+"""Corrections by the buffers that subplans write."""
 
 OwnWeights: TypeAlias = Mapping[int, Weights]
 """By the buffers that subplans write: weights of those whose firings have been measured."""
@@ -95,7 +95,7 @@ class Simulation:
         return self.own.get(writes, self.weights)
 
     def play(self, paces: Pacing) -> Outcome:
-        """The period under these paces."""
+        """Simulate the period under these paces."""
         played: dict[int, Played] = {}
         for place, subplan in enumerate(self.plan.subplans):
             key = tuple(paces[path] for path in self.below[place])
@@ -282,7 +282,7 @@ def _grown(column: ColumnStatistics | None, before: float, after: float) -> Colu
 
 
 def _is_growing(column: ColumnStatistics, rows: float) -> bool:
-    """Whether it gets new values as rows come."""
+    """Whether the column gets new values as rows come."""
     return column.distinct >= _MANY * rows if column.grows is None else column.grows
 
 
@@ -302,7 +302,7 @@ def _node(plan: DeltaPlan, subplan: Subplan, scratch: Program, known: Mapping[in
 
 
 def leaves_of(subplan: Subplan) -> frozenset[Leaf]:
-    """All that it reads, also of its own."""
+    """The buffers that a subplan reads, its own among them, and at which moments."""
     nodes = (node for step in subplan.steps for node in within(step.outcome))
     return frozenset((node.buffer, node.moment) for node in nodes if isinstance(node, Read))
 

@@ -112,7 +112,7 @@ def long_sum(total: Scalar, numbers: Scalar) -> Scalar:
 
 
 def _leaves(scalar: Scalar) -> list[Scalar]:
-    """What arithmetic is done with, each once."""
+    """The operands of the arithmetic, each once."""
     match scalar:
         case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
             return list(dict.fromkeys(leaf for argument in arguments for leaf in _leaves(argument)))

@@ -46,11 +46,11 @@ class Spread:
 Spreads: TypeAlias = Mapping[int, Spread]
 
 NOWHERE: Final = -1
-"""The source of what is computed."""
+"""Stands for the source of values that are computed."""
 
 
 def statistics_of(columns: Spreads) -> Mapping[int, ColumnStatistics]:
-    """What the estimates of conditions ask for."""
+    """The statistics of columns, which the estimates of conditions ask for."""
     return {number: spread.values for number, spread in columns.items()}
 
 
@@ -107,7 +107,7 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
 
 
 def limited(columns: Spreads, rows: float) -> Spreads:
-    """Of so many rows."""
+    """The spreads where there are only so many rows."""
     return {
         number: replace(spread, most=max(1.0, min(spread.most, rows))) for number, spread in columns.items()
     }

@@ -12,7 +12,7 @@ class PartsText(ScalarText):
     """Writes the parts of nodes; columns are numbered as they come."""
 
     def fields(self, fields_: Iterable[Field]) -> str:
-        """Columns."""
+        """The names of columns, with commas between."""
         return ", ".join(self.column(field.column) for field in fields_)
 
     def computed(self, columns: Iterable[Computed]) -> str:
@@ -26,7 +26,7 @@ class PartsText(ScalarText):
         )
 
     def order(self, order: Iterable[Order]) -> str:
-        """An order."""
+        """The keys of an order, with commas between."""
         return ", ".join(
             self.text(key.value)
             + (" desc" if key.descending else "")

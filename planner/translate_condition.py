@@ -27,12 +27,12 @@ class Condition:
         return self.after(filtered(plan, self.plain))
 
     def after(self, plan: Plan) -> Plan:
-        """The same of a plan that is plain already."""
+        """The plan with the condition's joins and subqueries, filtered by the rest."""
         return filtered(placed(plan, self.joins + self.values), self.rest)
 
 
 def split_condition(translator: Translator, scope: Scope, expression: Expression | None) -> Condition:
-    """The parts of the condition; None is true."""
+    """Split a condition into what becomes a join and what stays a condition; None is true."""
     condition = Condition()
     for conjunct in _conjuncts(expression):
         place = ExpressionTranslator(translator, scope, [])

@@ -103,7 +103,7 @@ class _Pull:
         return not self.outer.isdisjoint(self.free.of(plan))
 
     def is_read(self, plan: Plan) -> bool:
-        """Whether the node's own expressions do."""
+        """Whether the node's own expressions read outer columns."""
         return not self.outer.isdisjoint(references(*expressions(plan)))
 
     def keys(self, plan: Plan) -> PulledKeys | None:

@@ -182,7 +182,7 @@ class _Walk:
         return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
 
     def _call(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
-        """What is aggregated instead."""
+        """What is aggregated in place of this column, so that sums keep their digits."""
         call = column.call
         if not any(_is_written(self._storage(argument, renderings)) for argument in call.arguments):
             return [column]
@@ -356,7 +356,7 @@ def _digits(number: int) -> Scalar:
 
 
 def _or_none(digits: Scalar) -> Scalar:
-    """NaN and the infinities show no digits."""
+    """The digits, or 0 for NaN and the infinities, which show none."""
     return Coalesce((digits, _digits(0)), _INT4)
 
 

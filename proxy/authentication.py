@@ -31,7 +31,7 @@ _PASSWORD_ANSWER, _SASL_ANSWER = "password", "SASL"
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """What protects either side of the proxy."""
+    """How the connections on either side of the proxy are protected."""
 
     client_tls: bool
     client_local: bool
@@ -81,7 +81,7 @@ Step: TypeAlias = ToClient | Ask | ToServer | NeedVerifier | Authenticated | Rej
 
 
 class Authentication:
-    """One client's way in."""
+    """Authenticates one client: what each message of either side leads to."""
 
     def __init__(self, user: str, legs: Legs, *, allow_trust: bool) -> None:
         self._user = user

@@ -76,7 +76,7 @@ class Companion:
 
 
 def orders_for(upstream: Upstream, data: Path, log_level: str, wishes: Wishes) -> Orders:
-    """With the same login as the proxy's own."""
+    """The orders of a coordinator that uses the same login as the proxy."""
     address = make_conninfo(
         host=upstream.host,
         port=upstream.port,

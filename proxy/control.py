@@ -36,7 +36,7 @@ _CONNECT_SECONDS: Final = 5
 _RETRY_SECONDS: Final = 0.5
 _STATEMENTS: Final = {"verify": "VERIFY STANDING QUERY", "refresh": "EXPLAIN ANALYZE"}
 _DATABASES: Final = 16
-"""Of so many databases snapshots are kept."""
+"""So many databases' snapshots are kept at most."""
 
 
 class Control:

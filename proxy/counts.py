@@ -39,7 +39,7 @@ class Counts:
         self._cells[self.me * self._row + worker] += change
 
     def close(self) -> None:
-        """One of this worker's connections is closed."""
+        """Count one of this worker's connections as closed."""
         self._cells[self.me * self._row + self._workers] += 1
 
     def forget(self, worker: int) -> None:

@@ -99,7 +99,7 @@ def examine_server(upstream: str) -> tuple[Finding, ...]:
 
 
 def render(findings: tuple[Finding, ...]) -> str:
-    """One line each."""
+    """The findings as text, a line for each."""
     return "\n".join(
         f"{finding.status.value:8}{finding.what:16}{'; '.join(filter(None, (finding.found, finding.hint)))}"
         for finding in findings

@@ -35,7 +35,7 @@ _REFUSAL_SECONDS: Final = 5.0
 
 
 class Door:
-    """One worker's way in."""
+    """Accepts the connections of one worker, and logs their clients in."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Door:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody is inside."""
+        """Whether no client is connected or logging in."""
         return not self.relays and not self._logins
 
     def _accept(self, listener: socket.socket) -> None:

@@ -26,7 +26,7 @@ HEADER: Final = struct.Struct(">Q")
 
 @dataclass(frozen=True, slots=True)
 class Learn:
-    """The signatures of a database."""
+    """Tells the process the signatures of a database."""
 
     key: Key
     signatures: Signatures
@@ -34,7 +34,7 @@ class Learn:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """All signatures."""
+    """Tells the process to forget all signatures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def receive(line: socket.socket) -> tuple[Message, socket.socket | None] | None:
 
 
 def _exactly(line: socket.socket, length: int) -> bytes:
-    """So many bytes, or fewer where the other end was closed."""
+    """Read so many bytes, or fewer where the other end was closed."""
     received = bytearray()
     while len(received) < length and (piece := line.recv(length - len(received))):
         received += piece

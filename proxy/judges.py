@@ -27,7 +27,7 @@ CPU_SECONDS: Final = 10
 
 _STOP_SECONDS: Final = 5.0
 _MOST_DATABASES: Final = 16
-"""Of so many databases the process knows the signatures."""
+"""The process knows the signatures of so many databases at most."""
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ class Judging:
         self._selector.register(messages, selectors.EVENT_READ)
 
     def run(self) -> None:
-        """Until the one who asks is gone; then nothing goes on."""
+        """Answer questions until the process that asks them is gone."""
         while True:
             for key, _events in self._selector.select():
                 match key.data:
@@ -92,7 +92,7 @@ class Judging:
         self._selector.register(line, selectors.EVENT_READ, judgement)
 
     def _let_go(self) -> None:
-        """In a copy: keep no line of another question open."""
+        """Close, in a forked copy, the connections of all other questions."""
         self._selector.close()
         self._messages.close()
         for judgement in self._judgements:

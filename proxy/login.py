@@ -82,7 +82,7 @@ class Login:
         self._refusal = refusal
 
     async def run(self, on_end: Callable[[Relay], None]) -> Relay | None:
-        """Lead the client in."""
+        """Log the client in; None where it came to cancel a statement."""
         asked = await self._first_packet()
         if asked is None:
             return None

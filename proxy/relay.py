@@ -149,7 +149,7 @@ class Relay:
         return SIGN_OF_LIFE if session.waits and self.client.half_closed else out
 
     async def _answer_asked(self, session: Session) -> None:
-        """Until the statement that asks has heard, or ends."""
+        """Answer what a statement asks, until it has heard the answer or ends."""
         match session.question.split():
             case ["verify" | "refresh" as kind, target, run, process]:
                 in_block = self.server.frames.ready != _IDLE
@@ -169,7 +169,7 @@ class Relay:
         return self.server.frames.status == 0
 
     def closed(self) -> None:
-        """One side is gone."""
+        """Note that one side has closed its connection."""
         self._open -= 1
         if self._open == 0:
             for task in (self._answering, self._judging):

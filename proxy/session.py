@@ -55,7 +55,7 @@ class Session:
         self._edits: tuple[Edit, ...] = ()
 
     def parameter(self, body: bytes) -> None:
-        """The server reported a parameter."""
+        """Note the value of a parameter that the server reported."""
         name, _, value = body.rstrip(b"\x00").partition(b"\x00")
         match name:
             case b"client_encoding":

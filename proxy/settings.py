@@ -36,7 +36,7 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that answer at once."""
+    """Limits on connections and on the time that clients and the shutdown may take."""
 
     connections: int = 5000
     startup_seconds: float = 60.0

@@ -34,7 +34,7 @@ def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
 
 
 def _bounds_of_written(column: pa.ChunkedArray) -> Bounds | None:
-    """Those of the values, if every row has one."""
+    """The bounds of a Written column's values, if every row has one."""
     values = pa.chunked_array([chunk.flatten()[0] for chunk in column.chunks], column.type.field(VALUE).type)
     missing = column.null_count
     if pc.sum(pc.is_valid(values)).as_py() != len(column) - missing:
@@ -44,7 +44,7 @@ def _bounds_of_written(column: pa.ChunkedArray) -> Bounds | None:
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same order in a type whose values are bounds."""
+    """The column in a type whose values can be bounds and have the same order."""
     kind = column.type
     if pa.types.is_date32(kind):
         return column.cast(pa.int32())

@@ -38,7 +38,7 @@ from sources.watch import Watch
 log = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 16 << 20
-"""Of messages: as many are sealed without waiting for more."""
+"""Messages of so many bytes are sealed without waiting for more."""
 
 LEAST_SECONDS: Final = 0.03
 MOST_SECONDS: Final = 1.0
@@ -138,7 +138,7 @@ class Capture:
 
 
 class _Follower:
-    """One connection's worth of capture."""
+    """Follows the slot's changes over one connection, until that breaks."""
 
     def __init__(
         self,

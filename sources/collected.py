@@ -52,7 +52,7 @@ class Rows:
         return self._count + len(self.messages)
 
     def commit(self, lsn: int) -> None:
-        """Those that are not committed yet are, at this position."""
+        """Note the position at which the messages not committed yet were committed."""
         if len(self) > (self.commits[-1][0] if self.commits else 0):
             self.commits.append((len(self), lsn))
 
@@ -77,7 +77,7 @@ class Rows:
             yield _portion(self.messages)
 
     def discard(self) -> None:
-        """Give back the file."""
+        """Delete the file that messages were moved to."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 

@@ -93,13 +93,13 @@ class _Column:
     reasons: pa.Array | None = None
 
     def then(self, other: _Column) -> _Column:
-        """These and behind them others."""
+        """These values and reasons, and the other's behind them."""
         lengths = len(self.array), len(other.array)
         reasons = joined((self.reasons, other.reasons), lengths)
         return _Column(pa.concat_arrays([self.array, other.array]), reasons)
 
     def map(self, change: Callable[[pa.Array], pa.Array]) -> _Column:
-        """Both changed in the same way."""
+        """The values and the reasons, changed in the same way."""
         return _Column(change(self.array), None if self.reasons is None else change(self.reasons))
 
 

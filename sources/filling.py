@@ -159,7 +159,7 @@ def told_columns(shape: Shape) -> tuple[ToldColumn, ...]:
 
 
 def end_of_wal(connection: Connection) -> int:
-    """Whatever is committed lies before."""
+    """The end of the WAL: whatever is committed by now lies before it."""
     row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
     assert row is not None
     return int(row[0])

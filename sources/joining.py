@@ -95,13 +95,13 @@ def tell(connection: Connection, place: Place, process: int) -> None:
 
 
 def tell_of_slot(connection: Connection, place: Place) -> None:
-    """The same while capture begins, if that takes long."""
+    """Tell users for whom the slot's creation waits, while capture begins."""
     for (process,) in connection.execute(_BEGINNING).fetchall():
         tell(connection, place, process)
 
 
 def _waiting_tables(connection: Connection) -> list[int]:
-    """Those of a coordinator that was killed while it copied are among them."""
+    """The tables to be copied, also those that a coordinator was copying when it was killed."""
     cursor = connection.execute(
         "SELECT s.relation::oid::int8 FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation "
         "WHERE s.state IN ('joining', 'copying') ORDER BY 1"
@@ -175,7 +175,7 @@ def _copy(
 
 
 def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> None:
-    """Until everything up to a position is captured."""
+    """Wait until everything up to a position is captured."""
     while passed() < lsn:
         if not go_on():
             raise Stopped

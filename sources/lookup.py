@@ -18,7 +18,7 @@ GROUP: Final = 1024
 """Messages whose old rows are looked up together."""
 
 BATCH_BYTES: Final = 32 << 20
-"""Of rows, after which what is complete goes on."""
+"""What is complete is handed on whenever it has rows of so many bytes."""
 
 _TOLD, _NEW = b"ON"
 

@@ -17,7 +17,7 @@ from sources.unstorable import alike
 from sources.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
 
 FEWEST_BATCHES: Final = 8
-"""Fewer are not worth the work."""
+"""Fewer batches than these are not worth merging."""
 
 SMALL_ROWS: Final = 250_000
 SMALL_BYTES: Final = 16 << 20
@@ -69,7 +69,7 @@ class _Overtaken(Exception):
 
 
 def _may_merge(connection: Connection, buffer: str) -> bool:
-    """So it stays until the end of the transaction."""
+    """Whether the buffer's batches may be merged; that holds until the end of the transaction."""
     return not is_table_buffer(buffer) or connection.execute(_HOLD, (buffer,)).rowcount > 0
 
 

@@ -30,11 +30,11 @@ class Messages:
         return len(self.kinds)
 
     def where(self, some: slice | Mask) -> Messages:
-        """Some of them."""
+        """The messages that the slice or mask picks out."""
         return Messages(self.octets, self.kinds[some], self.tuples[some], self.ends[some], self.lsns[some])
 
     def behind(self, position: int) -> Messages:
-        """Those that were committed behind a position."""
+        """The messages that were committed behind a position."""
         return self.where(slice(int(np.searchsorted(self.lsns, position, side="right")), None))
 
     def letters(self) -> npt.NDArray[np.uint8]:
@@ -44,7 +44,7 @@ class Messages:
 
 
 def messages_of(rows: Rows) -> Iterator[Messages]:
-    """Those of a table, a bounded part at a time."""
+    """The messages of a table, a bounded part at a time."""
     done = 0
     for portion in rows.portions():
         count = len(portion.lengths)

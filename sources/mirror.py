@@ -62,7 +62,7 @@ class Mirror:
             raise
 
     def rows(self, keys: Sequence[bytes]) -> list[Stored]:
-        """Those of these keys that there are; of many keys a part at a time."""
+        """The rows that there are with these keys; many keys are looked up a part at a time."""
         marks = ",".join("?" * len(keys))
         with _failures():
             cursor = self._session.execute(f"SELECT key, version, row FROM rows WHERE key IN ({marks})", keys)
@@ -140,7 +140,7 @@ def prefix_of(table: int, leaf: int) -> bytes:
 
 
 def make_mirror(path: Path) -> Mirror:
-    """An empty one."""
+    """Create an empty mirror."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _failures(), closing(sqlite3.connect(path, isolation_level=None)) as session:
         session.executescript(_SCHEMA)

@@ -57,7 +57,7 @@ class Mirrors:
             mirror.close()
 
     def leave_all_but(self, names: Mapping[int, str | None]) -> None:
-        """Of all tables but these."""
+        """Close the mirrors of all tables but these."""
         for oid in [oid for oid, (name, _mirror) in self._open.items() if names.get(oid) != name]:
             self.leave(oid)
 

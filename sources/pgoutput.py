@@ -79,7 +79,7 @@ class StreamStart:
 
 @dataclass(frozen=True, slots=True)
 class StreamStop:
-    """The portion ends."""
+    """A portion of a streamed transaction ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Stream:
                 self._ended()
 
     def wait(self, seconds: float) -> None:
-        """Until something arrives, or so long."""
+        """Wait until something arrives, but no longer than so many seconds."""
         if select.select([self._connection.socket], [], [], max(seconds, 0))[0]:
             self._connection.consume_input()
 

@@ -107,7 +107,7 @@ class Sealer:
         return sealed
 
     def keep(self, position: int) -> None:
-        """The mirrors have what is in the warehouse."""
+        """Commit the mirrors: they now have what is in the warehouse up to the position."""
         for oid in self._mirrors.commit(position):
             self._set_aside(oid, "joining", _LOST)
 
@@ -204,7 +204,7 @@ class Sealer:
         return Told(version, places, source.wide)
 
     def _lookup(self, relation: Relation, oid: int, source: SourceState, told: Told) -> Lookup | None:
-        """By which old rows are found that are not told; None if nobody keeps them."""
+        """What finds old rows that the stream leaves out; None if nobody keeps them."""
         if source.state != "captured" or source.old_rows is None:
             return None
         mirror, version = self._mirrors.of(oid, source.old_rows), told.version

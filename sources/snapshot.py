@@ -25,7 +25,7 @@ from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 WORKERS: Final = 2
 PIECE_BLOCKS: Final = 4096
 BATCH_BYTES: Final = 32 << 20
-"""Of rows as COPY sends them; a worker's memory is a small multiple of this."""
+"""Size of a batch of rows as COPY sends them; a worker's memory is a small multiple of it."""
 
 _BLOCKS: Final = """
     SELECT l::int8, pg_relation_size(l) / current_setting('block_size')::int8 FROM unnest(%s::oid[]) l

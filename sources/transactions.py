@@ -27,7 +27,7 @@ from sources.pgoutput import (
 )
 
 MEMORY_BYTES: Final = 48 << 20
-"""Of messages kept in memory; what is more goes to files."""
+"""So many bytes of messages are kept in memory; what is more goes to files."""
 
 PREFIX: Final = "gavial"
 """Of the logical messages by which somebody asks that the position be committed."""
@@ -54,7 +54,7 @@ class Ready:
     time: datetime | None
 
     def discard(self) -> None:
-        """Give back what was put aside."""
+        """Delete the files that rows were moved to."""
         for part in self.parts:
             if isinstance(part, Rows):
                 part.discard()
@@ -82,12 +82,12 @@ class Collection:
         return rows
 
     def tell(self, relation: Relation) -> None:
-        """The table's rows look like this from here on."""
+        """Note what the table's rows look like from here on."""
         self.relations[relation.oid] = relation
         self.open.pop(relation.oid.to_bytes(4, "big"), None)
 
     def empty(self, message: Truncate) -> None:
-        """Tables were truncated."""
+        """Note that tables were truncated."""
         for oid in message.relations:
             self.open.pop(oid.to_bytes(4, "big"), None)
             if not self.streamed:
@@ -128,7 +128,7 @@ class Collection:
         return [part for part in self.parts if isinstance(part, Rows)]
 
     def discard(self) -> None:
-        """Give back what was put aside."""
+        """Delete the files that rows were moved to."""
         for rows in self.rows():
             rows.discard()
 

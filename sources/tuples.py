@@ -29,7 +29,7 @@ class Tuples:
     partial: Mask
 
     def rows(self) -> list[bytes]:
-        """The bytes of each."""
+        """The bytes of each row."""
         return slices(self.octets.data, self.starts, self.ends)
 
 

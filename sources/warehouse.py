@@ -172,7 +172,7 @@ class Warehouse:
         return content
 
     def _write(self, file: str, content: pa.Buffer) -> None:
-        """To a store where a file appears when it is closed."""
+        """Write to a store where a file appears when it is closed."""
         self._files.create_dir(f"{self.root}/{Path(file).parent}", recursive=True)
         with self._files.open_output_stream(f"{self.root}/{file}") as stream:
             stream.write(content)

@@ -38,7 +38,7 @@ _RETAINED: Final = """
 
 
 class Watch:
-    """Of one slot."""
+    """Keeps an eye on one slot: how much WAL the server keeps for it, and whether it is lost."""
 
     def __init__(self, connection: Connection, place: Place, slot: str, most: int | None) -> None:
         self._connection = connection

@@ -53,7 +53,7 @@ def _float_of_numeric(value: Decimal) -> float:
 
 
 def microseconds(of: time) -> int:
-    """Since midnight."""
+    """The microseconds since midnight."""
     return ((of.hour * 60 + of.minute) * 60 + of.second) * 1_000_000 + of.microsecond
 
 

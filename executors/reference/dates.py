@@ -51,7 +51,7 @@ def negative(interval: Interval) -> Interval:
 
 
 def sum_of(one: Interval, other: Interval) -> Interval:
-    """Part by part."""
+    """The sum of two intervals, part by part."""
     return Interval(one.months + other.months, one.days + other.days, one.microseconds + other.microseconds)
 
 
@@ -86,7 +86,7 @@ def _to_microseconds(value: float) -> float:
 
 
 def time_later(at: time, by: Interval) -> time:
-    """By the time of the interval alone, around the clock."""
+    """The time later by the interval's time alone, around the clock."""
     since = (microseconds(at) + by.microseconds) % MICROSECONDS_OF_DAY
     return (datetime.min + timedelta(microseconds=since)).time()
 

@@ -28,11 +28,11 @@ from planner.weighted import DeltaPlan, Guard, Moment, NodeBuffer
 
 
 class ReferenceEngine:
-    """What needs no other process."""
+    """The engine that computes in plain Python, in the process that asks."""
 
     @staticmethod
     def of(_settings: EngineSettings) -> ReferenceEngine:
-        """The same everywhere."""
+        """The engine, which has no settings."""
         return ReferenceEngine()
 
     def schemas(self, plan: DeltaPlan, environment: Environment) -> Mapping[int, Schema]:
@@ -51,7 +51,7 @@ class ReferenceEngine:
         return schemas
 
     def start(self, _go_on: Callable[[], bool]) -> ReferenceExecutor:
-        """There is nothing to start."""
+        """An executor, for which nothing has to be started."""
         return ReferenceExecutor()
 
 
@@ -62,7 +62,7 @@ class ReferenceExecutor:
         self._interrupted = threading.Event()
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
-        """Every step by its definition."""
+        """Evaluate every step by its definition."""
         rows_in = sum(buffers.count(buffer, firing.ranges[buffer]) for buffer in firing.changed)
         if rows_in == 0 and not firing.first:
             return Outcome(as_table([], firing.schema), 0, 0)
@@ -75,22 +75,22 @@ class ReferenceExecutor:
             return Outcome(as_table(changes, firing.schema), rows_in, 1)
 
     def warm(self) -> None:
-        """Nothing is slow to begin."""
+        """Do nothing: nothing is slow to begin."""
 
     def has_ended(self) -> bool:
-        """Only with the process."""
+        """It never ends before the process does."""
         return False
 
     def processor_seconds(self) -> float:
-        """Of the thread that asks."""
+        """The seconds of a processor that the asking thread has spent."""
         return time.thread_time()
 
     def interrupt(self) -> None:
-        """At the next row."""
+        """End the firing at its next row."""
         self._interrupted.set()
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Do nothing: nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def _time(value: datetime | time) -> str:
 
 
 def _interval(value: Interval) -> str:
-    """As IntervalStyle postgres has it."""
+    """The text of an interval as IntervalStyle postgres has it."""
     years, months = quotient(value.months, 12), remainder(value.months, 12)
     parts: list[str] = []
     negative = False

@@ -35,7 +35,7 @@ def mapped(bag: Bag, function: Callable[[Row], Row]) -> Bag:
 
 
 def unlike(rows: Iterable[Row]) -> list[Row]:
-    """One of each rows that are not distinct."""
+    """The rows without duplicates."""
     return list({equality_key(row): row for row in rows}.values())
 
 

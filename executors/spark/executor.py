@@ -40,7 +40,7 @@ class SparkExecutor:
         self.session = session
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
-        """The subplan as one statement."""
+        """Run the subplan as one statement."""
         with errors_in_our_words():
             return fire(self.session, firing, buffers)
 
@@ -88,7 +88,7 @@ class SparkEngine:
         return spark_schemas(plan, environment)
 
     def start(self, go_on: Callable[[], bool]) -> SparkExecutor:
-        """A session."""
+        """Start a session."""
         try:
             return SparkExecutor(open_session(self._settings, go_on))
         except (Error, *BROKEN) as error:

@@ -66,7 +66,7 @@ FAILURES: Final = (PySparkException, Py4JJavaError)
 
 
 def first_line(error: Exception) -> str:
-    """What Spark says, without where."""
+    """The first line of an error, without where in Spark it was raised."""
     text = str(error)
     return (text.partition("\n: ")[2] or text).splitlines()[0]
 

@@ -28,7 +28,7 @@ START_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.05
 _SAID_LINES: Final = 3
 _NOTHING_NEW: Final = ("WARNING:", "Using ", "Picked up ", "at ", "SLF4J")
-"""What Java says in any case."""
+"""Beginnings of lines that Java writes in any case."""
 
 
 def launch(
