@@ -113,6 +113,24 @@ def _is_whole(asked: dict[str, Any]) -> bool:
     return view_is_there and all(table is not None for table in tables)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """The plan that a query is computed by: its fingerprint, and what was known when it was made."""
+
+    fingerprint: str
+    statistics: Statistics
+
+
+def plan_as_kept(
+    engine: Engine, bound: Bound, kept: KeptPlan | None, methods: tuple[Method, ...]
+) -> Maintainable | None:
+    """The plan that the query is computed by, if it would be planned so again."""
+    if kept is None:
+        return None
+    maintainable = plan_bound(engine, bound, kept.statistics, methods)
+    return maintainable if maintainable.fingerprint == kept.fingerprint else None
+
+
 def plan_bound(
     engine: Engine, bound: Bound, statistics: Statistics, methods: tuple[Method, ...]
 ) -> Maintainable:

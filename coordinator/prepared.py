@@ -14,7 +14,7 @@ from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import ListOf, Plain, Shaped
 from catalog.store import hold_epoch
-from coordinator.planning import Bound, Maintainable, bind_view, plan_bound
+from coordinator.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
 from coordinator.publishing import Answer, StoredColumn
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
 from coordinator.work import Work, node_buffers
@@ -81,11 +81,8 @@ def _planned_before(
 ) -> Maintainable | None:
     """The plan that it has, if it would be planned so again."""
     before = plan_of(connection, query.id)
-    if before is None:
-        return None
-    statistics = statistics_from_json(before[1])
-    maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
-    return maintainable if maintainable.fingerprint == before[0] else None
+    kept = None if before is None else KeptPlan(before[0], statistics_from_json(before[1]))
+    return plan_as_kept(engine, bound, kept, methods_of(query.options))
 
 
 def _plan_anew(

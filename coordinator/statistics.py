@@ -14,31 +14,23 @@ from dialect.scalar import Constant
 from planner.instants import number_of
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 
-# A table that was never analysed has -1; so many rows fit a page, roughly.
-_ROWS: Final = """
-    SELECT CASE WHEN c.reltuples >= 0 AND c.relpages > 0 OR c.reltuples > 0 THEN c.reltuples
-                ELSE greatest(1000, pg_relation_size(c.oid) / 100) END::float8
-    FROM pg_class c WHERE c.oid = %s
-"""
-_PARTITIONED: Final = """
-    SELECT coalesce(sum(greatest(c.reltuples, 0)), 0)::float8
-    FROM pg_partition_tree(%s) p JOIN pg_class c ON c.oid = p.relid WHERE p.isleaf
-"""
-_COLUMNS: Final = """
-    SELECT a.attnum::int4, s.n_distinct::float8, s.null_frac::float8, a.atttypid::int8,
-           (s.histogram_bounds::text::text[])[1],
-           (s.histogram_bounds::text::text[])[cardinality(s.histogram_bounds::text::text[])]
-    FROM pg_stats s
-    JOIN pg_class c ON c.relname = s.tablename
-    JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = s.schemaname
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = s.attname
-    WHERE c.oid = %s AND NOT s.inherited
-"""
+_SIZES: Final = "SELECT gavial.sizes(oid) FROM unnest(%s::oid[]) AS t (oid)"
 
 
 def read_statistics(connection: Connection, tables: Iterable[Table]) -> Statistics:
-    """As PostgreSQL has them now."""
-    return Statistics({table.name: _table(connection, table.oid) for table in tables})
+    """As PostgreSQL has them now; nothing of a table that was dropped meanwhile."""
+    cursor = connection.execute(_SIZES, ([table.oid for table in tables],))
+    return statistics_of(sizes for (sizes,) in cursor if sizes is not None)
+
+
+def statistics_of(tables: Iterable[Mapping[str, Any]]) -> Statistics:
+    """From what `gavial.sizes` gives of each table."""
+    return Statistics(
+        {
+            TableName(table["schema"], table["name"]): _table(float(table["rows"]), table["columns"])
+            for table in tables
+        }
+    )
 
 
 def statistics_to_json(statistics: Statistics) -> list[Any]:
@@ -66,14 +58,7 @@ def statistics_from_json(described: list[Any]) -> Statistics:
     )
 
 
-def _table(connection: Connection, oid: int) -> TableStatistics:
-    (rows,) = connection.execute(_ROWS, (oid,)).fetchone() or (0.0,)
-    (of_partitions,) = connection.execute(_PARTITIONED, (oid,)).fetchone() or (0.0,)
-    cursor = connection.execute(_COLUMNS, (oid,))
-    return table_statistics(max(float(rows), float(of_partitions)), cursor)
-
-
-def table_statistics(rows: float, columns: Iterable[Sequence[Any]]) -> TableStatistics:
+def _table(rows: float, columns: Iterable[Sequence[Any]]) -> TableStatistics:
     """A table's, from its rows and the columns as pg_stats has them, the type's oid before the bounds."""
     rows = max(rows, 1.0)
     return TableStatistics(rows, _columns(rows, columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
@@ -14,8 +15,8 @@ from planner.pace_reasons import path_plans
 from planner.pace_search import Knobs, Raise, Search, levels
 from planner.pace_trim import trimmed
 from planner.paths import Path
-from planner.schedule import Arrivals, Goal, Point, Schedule, SubplanPlan
-from planner.simulation import Correction, Corrections, OwnWeights, Simulation, simulation
+from planner.schedule import Arrivals, Goal, PathPlan, Point, Schedule, SubplanPlan
+from planner.simulation import Correction, Corrections, Outcome, OwnWeights, Simulation, simulation
 from planner.statistics import Statistics
 from planner.weighted import DeltaPlan, TableBuffer
 
@@ -74,10 +75,7 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
     chosen_schedule = Schedule(
         goal,
         path_plans(played, search, steps[: place + 1], chosen, limit),
-        tuple(
-            SubplanPlan(subplan.writes, tuple(subplan_played.works.tolist()))
-            for subplan, subplan_played in zip(played.plan.subplans, chosen.outcome.played, strict=True)
-        ),
+        _subplan_plans(played, chosen.outcome),
         final_work=chosen.outcome.final,
         total_work=chosen.outcome.total,
         batch_work=batch,
@@ -87,6 +85,30 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
     )
     played.forget()
     return chosen_schedule
+
+
+def at_paces(schedule: Schedule, played: Simulation, paths: tuple[PathPlan, ...]) -> Schedule:
+    """The same period with other paces than those that were found: with the ones that are kept."""
+    outcome = played.play(tuple(path.pace for path in paths))
+    final = outcome.final
+    share = final / schedule.batch_work if schedule.batch_work else 1.0
+    kept = replace(
+        schedule,
+        paths=paths,
+        subplans=_subplan_plans(played, outcome),
+        final_work=final,
+        total_work=outcome.total,
+        reachable=min(schedule.reachable, share),
+    )
+    played.forget()
+    return kept
+
+
+def _subplan_plans(played: Simulation, outcome: Outcome) -> tuple[SubplanPlan, ...]:
+    return tuple(
+        SubplanPlan(subplan.writes, tuple(simulated.works.tolist()))
+        for subplan, simulated in zip(played.plan.subplans, outcome.played, strict=True)
+    )
 
 
 def limit_of(goal: Goal, batch: float, weights: Weights) -> float:

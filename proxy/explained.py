@@ -8,6 +8,7 @@ from textwrap import indent
 from typing import Any, Final
 
 from catalog.signatures import Signatures
+from coordinator.planning import Maintainable
 from dialect.bound import Query
 from dialect.bound_text import BoundText
 from planner.delta_text import delta_text
@@ -38,15 +39,21 @@ class Explain:
 class Explained:
     """A query as it was understood; its schedule, if that was asked for and it is known what comes.
 
-    `methods`: whether it is to be said how each part is worked.
+    `is_kept`: whether the plan is the one that the query is computed by; None where there is none yet.
     """
 
     query: Query
-    planned: Planned
+    maintainable: Maintainable
     signatures: Signatures
     outlook: Outlook | None
     schedule: Schedule | None
-    methods: bool
+    are_methods_told: bool
+    is_kept: bool | None = None
+
+    @property
+    def planned(self) -> Planned:
+        """The plan."""
+        return self.maintainable.planned
 
     def verdict(self, explain: Explain | None) -> Verdict:
         """As the statement asks for it: of CREATE a warning, of EXPLAIN the explanation."""
@@ -57,7 +64,8 @@ class Explained:
         if explain.format == "DOT":
             return Verdict(schedule_dot(self.planned.delta, self.schedule))
         blocks = self._phases() if "VERBOSE" in explain.options else []
-        blocks += [("Methods", self._methods())] if self.methods else []
+        blocks += [("Plan", self._plan())] if self.is_kept is not None else []
+        blocks += [("Methods", self._methods())] if self.are_methods_told else []
         blocks += self._scheduled(explain) if self.outlook else []
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
         return Verdict("\n".join(shown))
@@ -84,6 +92,14 @@ class Explained:
             ("Delta plan", delta_text(self.planned.delta)),
         ]
 
+    def _plan(self) -> str:
+        by = (
+            "the query is computed by it"
+            if self.is_kept
+            else "the next result is computed by it from scratch"
+        )
+        return f"{self.maintainable.fingerprint}: {by}\n"
+
     def _methods(self) -> str:
         delta = self.planned.delta
         return "".join(f"{named(delta, subplan.writes)}: {subplan.method}\n" for subplan in delta.subplans)
@@ -100,6 +116,8 @@ class Explained:
         if self.schedule is None:
             return None
         values = schedule_values(self.planned.delta, self.schedule)
+        if self.is_kept:
+            values["plan"] = self.maintainable.fingerprint
         if "CURVE" in explain.options:
             values["curve"] = curve_values(self.planned.delta, self.schedule)
         return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -12,13 +12,13 @@ from typing import Any, Final, TypeAlias
 from catalog.description import with_types
 from catalog.errors import NotMaintainable
 from catalog.signatures import Signatures
-from coordinator.planning import Described, bind_described, plan_bound
+from coordinator.planning import Described, KeptPlan, bind_described, plan_as_kept, plan_bound
+from coordinator.statistics import statistics_from_json, statistics_of
 from dialect.expectations import check_expectations
 from dialect.places import Places, place_of
 from executors.engines import ENGINES
 from executors.executor import EngineSettings
 from planner.delta_method import methods_of
-from planner.statistics import Statistics
 from proxy.explained import Explain, Explained
 from proxy.outlook import read_outlook
 from proxy.verdict import Verdict
@@ -39,6 +39,8 @@ class Question:
     places: Places
     options: Options
     explain: Explain | None
+    statistics: Sequence[Mapping[str, Any]] = ()
+    plan: Mapping[str, Any] | None = None
     figures: Mapping[str, Any] | None = None
 
 
@@ -53,6 +55,8 @@ def read_question(words: str) -> Question | None:
             asked["places"],
             asked["options"],
             _explain(asked["explain"]),
+            asked["statistics"],
+            asked["plan"],
             asked["figures"],
         )
     except (KeyError, TypeError, ValueError):
@@ -66,19 +70,35 @@ def _explain(asked: Mapping[str, Any] | None) -> Explain | None:
 def judge(question: Question, signatures: Signatures) -> Verdict:
     """How the query is understood, if that was asked; raises the error that the client is to get."""
     described, options = question.described, question.options
-    outlook = read_outlook(question.figures, options) if question.figures else None
+    statistics, methods = statistics_of(question.statistics), methods_of(options)
     try:
         bound = bind_described(described, signatures)
-        statistics = outlook.statistics if outlook else Statistics()
-        maintainable = plan_bound(_ENGINE, bound, statistics, methods_of(options))
+        as_kept = plan_as_kept(_ENGINE, bound, _kept_plan(question), methods)
+        maintainable = as_kept or plan_bound(_ENGINE, bound, statistics, methods)
     except NotMaintainable as error:
         error.position = place_of(error.piece, question.places)
         raise
     if expected := options.get("EXPECT"):
         check_expectations(expected, described.tables, question.places.get("option", {}).get("EXPECT"))
     asked = question.explain.options if question.explain else frozenset[str]()
-    schedule = outlook.schedule(maintainable, to_the_end="CURVE" in asked) if outlook else None
+    outlook = read_outlook(question.figures, question.statistics, options) if question.figures else None
+    paces = question.plan["paces"] if question.plan is not None and as_kept is not None else None
+    schedule = (
+        outlook.schedule(maintainable, statistics, paces, to_the_end="CURVE" in asked) if outlook else None
+    )
     known = with_types(signatures, described.types)
-    methods = "METHOD" in options
-    explained = Explained(bound.query, maintainable.planned, known, outlook, schedule, methods)
+    explained = Explained(
+        bound.query,
+        maintainable,
+        known,
+        outlook,
+        schedule,
+        are_methods_told="METHOD" in options,
+        is_kept=None if question.plan is None else as_kept is not None,
+    )
     return explained.verdict(question.explain)
+
+
+def _kept_plan(question: Question) -> KeptPlan | None:
+    plan = question.plan
+    return None if plan is None else KeptPlan(plan["fingerprint"], statistics_from_json(plan["statistics"]))

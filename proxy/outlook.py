@@ -5,55 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 from catalog.schema import TableName
 from coordinator.forecast import History, forecast
 from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
 from coordinator.planning import Maintainable
-from coordinator.statistics import table_statistics
 from dialect.expectations import rows_expected
 from planner.cost import Weights, weights_from
-from planner.pace import limit_of, schedule
-from planner.schedule import Arrivals, Goal, Schedule, goal_of
+from planner.pace import at_paces, limit_of, scheduled, simulated
+from planner.pace_knobs import knobs_of
+from planner.paths import paths
+from planner.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of
 from planner.simulation import Corrections, OwnWeights
 from planner.statistics import Statistics
+from planner.weighted import DeltaPlan
+
+KeptPaces: TypeAlias = Mapping[str, Any]
+"""By the numbers of a plan's paths: pace, incrementability, reason."""
 
 _NOTHING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A period of the query: what its tables hold when it begins, what comes, and what work takes.
+    """A period of the query: what comes, and what work takes.
 
-    The corrections, and the weights of single subplans, are those of a plan: its digest.
+    The corrections, and the weights of single subplans, are those of the plan that is kept.
     """
 
-    statistics: Statistics
     arrivals: Mapping[TableName, Arrivals]
     weights: Weights
     goal: Goal
     on_demand: bool
     corrections: Corrections
     own: OwnWeights
-    plan: str | None
 
-    def schedule(self, maintainable: Maintainable, *, to_the_end: bool) -> Schedule | None:
-        """How often its parts would be worked; None where nobody knows what comes."""
+    def schedule(
+        self, maintainable: Maintainable, statistics: Statistics, kept: KeptPaces | None, *, to_the_end: bool
+    ) -> Schedule | None:
+        """How often its parts are worked; None where nobody knows what comes.
+
+        `kept`: those of the plan, if it is the one that the query is computed by. Others are searched for.
+        """
         if not any(changed_rows(arrival) for arrival in self.arrivals.values()):
             return None
-        is_known = self.plan == maintainable.fingerprint
-        return schedule(
-            maintainable.planned.delta,
-            self.statistics,
-            self.arrivals,
-            self.weights,
-            self.goal,
-            self.corrections if is_known else {},
-            self.own if is_known else {},
-            to_the_end=to_the_end,
-        )
+        plan = maintainable.planned.delta
+        is_kept = kept is not None
+        corrections, own = (self.corrections, self.own) if is_kept else ({}, {})
+        simulation = simulated(plan, statistics, self.arrivals, self.weights, corrections, own)
+        knobs = knobs_of(self.goal.paces, simulation)
+        found = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end)
+        chosen = None if kept is None else kept_paths(plan, kept)
+        return found if chosen is None else at_paces(found, simulation, chosen)
 
     @property
     def is_wish(self) -> bool:
@@ -65,13 +70,20 @@ class Outlook:
         return schedule.final_work <= limit_of(self.goal, schedule.batch_work, self.weights) + _NOTHING
 
 
-def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outlook:
-    """From what `gavial.figures` gives and the options of the query."""
-    tables = {TableName(table["schema"], table["name"]): table for table in figures["tables"]}
+def kept_paths(plan: DeltaPlan, kept: KeptPaces) -> tuple[PathPlan, ...] | None:
+    """The paths with the paces that are kept; None where none have been chosen yet."""
+    every = paths(plan)
+    if any(str(number) not in kept for number in range(len(every))):
+        return None
+    return tuple(PathPlan(path, *kept[str(number)]) for number, path in enumerate(every))
+
+
+def read_outlook(
+    figures: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> Outlook:
+    """From what `gavial.figures` and `gavial.sizes` give, and the options of the query."""
+    tables = {TableName(table["schema"], table["name"]): table for table in sizes}
     return Outlook(
-        Statistics(
-            {name: table_statistics(float(table["rows"]), table["columns"]) for name, table in tables.items()}
-        ),
         _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
         weights_from(figures["weights"]),
         goal_of(options),
@@ -80,7 +92,6 @@ def read_outlook(figures: Mapping[str, Any], options: Mapping[str, Any]) -> Outl
             {int(subplan): correction for subplan, correction in figures["corrections"].items()}
         ),
         {int(subplan): weights_from(weights) for subplan, weights in figures["own_weights"].items()},
-        figures["plan"],
     )
 
 

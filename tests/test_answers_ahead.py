@@ -184,6 +184,16 @@ def what_was_learned_is_there(connection: psycopg.Connection, known: list[tuple[
     check(connection, "s")
 
 
+def what_explain_shows_is_what_runs(user: psycopg.Connection) -> None:
+    """The plan and the paces are those that are kept, not those that would be chosen now."""
+    shown = one(user, "EXPLAIN (FORMAT JSON) STANDING QUERY q")["schedule"]
+    assert shown["plan"] == one(user, "SELECT digest FROM gavial.plans")
+    paces = [path["pace"] for subplan in shown["subplans"] for path in subplan["paths"]]
+    assert paces == [pace for _path, pace in of_query(user, "paths", "path, pace")]
+    lines = [line for (line,) in user.execute("EXPLAIN STANDING QUERY q")]
+    assert lines[lines.index("  Plan:") + 1] == f"    {shown['plan']}: the query is computed by it"
+
+
 def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: str, data: Path) -> None:
     serve = partial(gavial, upstream=postgres18, data=data)
     with serve() as proxy, session(proxy.dsn(dbname=database)) as user:
@@ -195,6 +205,7 @@ def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: 
         wait_until_answered(user, ["q"])
         choice = work_often(user, "q")
         answer = rows_of(user, "TABLE q")
+        what_explain_shows_is_what_runs(user)
         change(user, 1)
         wait_until_early(user, 1)
     with serve() as proxy, session(proxy.dsn(dbname=database)) as user:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from catalog.errors import Error
 from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
-from coordinator.planning import Described, bind_described, plan_bound
+from coordinator.planning import Described, Maintainable, bind_described, plan_bound
+from coordinator.statistics import statistics_of, statistics_to_json
 from dialect.places import places_in
 from dialect.statements import Query
 from executors.engines import ENGINES
@@ -29,6 +31,7 @@ from tests.bindcases import read_snapshot
 
 SNAPSHOT = read_snapshot()
 NAME = TableName("gavial_views", "public.q")
+ENGINE: Final = ENGINES["spark"](EngineSettings(Path()))
 
 
 def question(text: str, expected: str | None = None, *, explain: Explain | None = None) -> Question:
@@ -107,18 +110,16 @@ def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
     [table] = question(FINE).described.tables.values()
     described = {"schema": "bound", "name": "things", "oid": table.oid, "rows": 1000.0, "columns": []}
     figures = {
-        "tables": [described],
         "expected": {str(table.oid): 1e6},
         "history": [],
         "now": 0.0,
         "zone": "UTC",
-        "plan": None,
         "corrections": {},
         "own_weights": {},
         "weights": {"jobs": 0.1},
     }
     explain = Explain(format, frozenset(options))
-    return replace(question(FINE, explain=explain), figures=figures, options=given)
+    return replace(question(FINE, explain=explain), statistics=[described], figures=figures, options=given)
 
 
 def test_a_curve_needs_no_goal() -> None:
@@ -162,19 +163,24 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
     text = "SELECT max(x.whole) AS whole FROM (SELECT DISTINCT whole FROM bound.things) x"
     plain = replace(asked(format="JSON"), described=question(text).described)
     assert plain.figures is not None
-    statistics = read_outlook(plain.figures, {}).statistics
+    statistics = statistics_of(plain.statistics)
     bound = bind_described(plain.described, SNAPSHOT.signatures)
-    planned = plan_bound(ENGINES["spark"](EngineSettings(Path())), bound, statistics, methods_of({}))
+    planned = plan_bound(ENGINE, bound, statistics, methods_of({}))
     of_parts = {
         "rows": ("corrections", 10.0),
         "costs": ("own_weights", {name: 10.0 * getattr(Weights(), name) for name in FEATURES}),
     }
     key, value = of_parts[what]
+    kept = {"statistics": statistics_to_json(statistics), "paces": {}}
+    fingerprint = planned.fingerprint if plan == "own" else plan
     learned: dict[str, Any] = {
-        "plan": planned.fingerprint if plan == "own" else plan,
         key: {str(each.writes): value for each in planned.planned.delta.subplans},
     }
-    corrected = replace(plain, figures={**plain.figures, **learned})
+    corrected = replace(
+        plain,
+        figures={**plain.figures, **learned},
+        plan=None if fingerprint is None else {**kept, "fingerprint": fingerprint},
+    )
     before, after = (
         json.loads(judge(each, SNAPSHOT.signatures).explanation)["total_work"] for each in (plain, corrected)
     )
@@ -183,16 +189,16 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
 
 def test_kinds_of_changes_are_those_that_came() -> None:
     """Of a million changed rows half a million are updates, if only updates came."""
-    figures = asked().figures
+    figures, sizes = asked().figures, asked().statistics
     assert figures is not None
-    [(name, coming)] = read_outlook(figures, {}).arrivals.items()
+    [(name, coming)] = read_outlook(figures, sizes, {}).arrivals.items()
     assert coming == Arrivals(1e6)
-    history = [[figures["tables"][0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
+    history = [[sizes[0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
     updated = {**figures, "history": history}
-    assert read_outlook(updated, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
+    assert read_outlook(updated, sizes, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
     said = {"EXPECT": "things 300"}
-    assert read_outlook(updated, said).arrivals == {name: Arrivals(0, 5e5, 0)}, "it was outgrown"
-    assert read_outlook(updated | {"expected": {}}, said).arrivals == {name: Arrivals(0, 300, 0)}
+    assert read_outlook(updated, sizes, said).arrivals == {name: Arrivals(0, 5e5, 0)}, "it was outgrown"
+    assert read_outlook(updated | {"expected": {}}, sizes, said).arrivals == {name: Arrivals(0, 300, 0)}
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:
@@ -200,3 +206,40 @@ def test_a_goal_that_cannot_be_met_is_warned_of() -> None:
     assert judge(hopeless, SNAPSHOT.signatures).warning.startswith("the goal cannot be met: at best 0.")
     modest = replace(asked(FINAL_WORK=0.5), explain=None)
     assert judge(modest, SNAPSHOT.signatures) == Verdict()
+
+
+def kept(plan: Maintainable, paces: Mapping[str, object]) -> Mapping[str, object]:
+    described = asked().statistics
+    return {
+        "fingerprint": plan.fingerprint,
+        "statistics": statistics_to_json(statistics_of(described)),
+        "paces": paces,
+    }
+
+
+def test_what_runs_is_shown_with_the_paces_that_are_kept() -> None:
+    plain = asked("CURVE", FINAL_WORK=0.5)
+    bound = bind_described(plain.described, SNAPSHOT.signatures)
+    plan = plan_bound(ENGINE, bound, statistics_of(plain.statistics), methods_of({}))
+    running = replace(plain, plan=kept(plan, {"0": [7, None, "it was chosen then"]}))
+    shown = judge(running, SNAPSHOT.signatures).explanation
+    assert f"{plan.fingerprint}: the query is computed by it" in shown
+    assert "bound.things at pace 7: it was chosen then" in shown
+    values = json.loads(
+        judge(replace(running, explain=Explain("JSON", frozenset())), SNAPSHOT.signatures).explanation
+    )
+    assert values["plan"] == plan.fingerprint
+    assert values["subplans"][0]["firings"] == 7
+
+
+def test_another_plan_than_the_one_that_runs_is_said_to_be_new() -> None:
+    plain = asked("CURVE", FINAL_WORK=0.5)
+    bound = bind_described(plain.described, SNAPSHOT.signatures)
+    plan = plan_bound(ENGINE, bound, statistics_of(plain.statistics), methods_of({}))
+    other = {
+        **kept(plan, {"0": [7, None, "it was chosen then"]}),
+        "fingerprint": "of a plan that nobody makes",
+    }
+    shown = judge(replace(plain, plan=other), SNAPSHOT.signatures).explanation
+    assert f"{plan.fingerprint}: the next result is computed by it from scratch" in shown
+    assert "bound.things at pace 7" not in shown

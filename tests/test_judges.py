@@ -57,6 +57,8 @@ def words(text: str) -> str:
         "places": {},
         "options": {},
         "explain": None,
+        "statistics": [],
+        "plan": None,
         "figures": None,
     }
     return base64.b64encode(json.dumps(asked).encode()).decode()

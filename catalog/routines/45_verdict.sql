@@ -70,6 +70,10 @@ AS $body$
         'options', coalesce(request -> 'options', '{}'),
         'explain', request -> 'explain',
         'kept', coalesce((request ->> 'kept')::boolean, false),
+        'statistics', (SELECT coalesce(jsonb_agg(gavial.sizes(i.relation) ORDER BY i.relation), '[]')
+                       FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
+        'plan', (SELECT jsonb_build_object('fingerprint', k.fingerprint, 'statistics', k.statistics, 'paces', k.paces)
+                 FROM gavial.kept_plans k WHERE k.view = $1),
         'figures', CASE WHEN gavial.is_scheduled(request -> 'options', request #> '{explain,options}')
                         THEN gavial.figures($1) END)
 $body$;

@@ -2,6 +2,20 @@
 GRANT SELECT (query_id, relation, expected) ON gavial.reads TO PUBLIC;
 GRANT SELECT (query_id, digest) ON gavial.plans TO PUBLIC;
 
+-- The least and greatest values of columns are among the statistics: they are for who may act as the owner.
+CREATE OR REPLACE VIEW gavial.kept_plans WITH (security_barrier) AS
+    SELECT q.view, p.digest AS fingerprint, p.statistics,
+           coalesce((SELECT jsonb_object_agg(a.path, jsonb_build_array(a.pace, a.incrementability, a.reason))
+                     FROM gavial.paths a WHERE a.query_id = p.query_id), '{}') AS paces
+    FROM gavial.plans p JOIN gavial.queries q ON q.id = p.query_id JOIN pg_class c ON c.oid = q.result
+    WHERE pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW gavial.kept_plans IS 'the plans that queries are computed by, for those who may act as the owner';
+COMMENT ON COLUMN gavial.kept_plans.view IS 'the hidden view of the query';
+COMMENT ON COLUMN gavial.kept_plans.fingerprint IS 'fingerprint of the plan';
+COMMENT ON COLUMN gavial.kept_plans.statistics IS 'what was known of the tables when it was planned';
+COMMENT ON COLUMN gavial.kept_plans.paces IS 'by the numbers of the plan''s paths: pace, incrementability, and why this pace';
+GRANT SELECT ON gavial.kept_plans TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION gavial.sizes(relation oid) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -12,7 +26,7 @@ AS $body$
         'oid', c.oid::int8,
         -- A table that was never analysed has -1; so many rows fit a page, roughly.
         'rows', CASE WHEN c.relkind = 'p' THEN (
-                         SELECT coalesce(sum(greatest(l.reltuples, 0)), 0)::float8
+                         SELECT coalesce(sum(CASE WHEN l.reltuples >= 0 THEN l.reltuples ELSE pg_relation_size(l.oid) / 100 END), 0)::float8
                          FROM pg_partition_tree(c.oid) p JOIN pg_class l ON l.oid = p.relid WHERE p.isleaf)
                      WHEN c.reltuples > 0 OR c.reltuples = 0 AND c.relpages > 0 THEN c.reltuples::float8
                      ELSE greatest(1000, pg_relation_size(c.oid) / 100)::float8 END,
@@ -32,8 +46,6 @@ CREATE OR REPLACE FUNCTION gavial.figures(view oid) RETURNS jsonb
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT jsonb_build_object(
-        'tables', (SELECT coalesce(jsonb_agg(gavial.sizes(i.relation) ORDER BY i.relation), '[]')
-                   FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
         'expected', (SELECT coalesce(jsonb_object_agg(r.relation::oid::text, r.expected), '{}')
                      FROM gavial.queries q JOIN gavial.reads r ON r.query_id = q.id
                      WHERE q.view = $1 AND r.expected IS NOT NULL),
@@ -43,7 +55,6 @@ AS $body$
                       AND a.hour > now() - interval '28 days'),
         'now', extract(epoch FROM now()),
         'zone', current_setting('TimeZone'),
-        'plan', (SELECT p.digest FROM gavial.queries q JOIN gavial.plans p ON p.query_id = q.id WHERE q.view = $1),
         'corrections', (SELECT coalesce(jsonb_object_agg(s.subplan::text, s.correction), '{}')
                         FROM gavial.queries q JOIN gavial.subplans s ON s.query_id = q.id
                         WHERE q.view = $1 AND s.correction IS NOT NULL),
