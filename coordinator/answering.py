@@ -16,6 +16,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection, Connection
 
+from catalog.consequences import Consequence, consequence_of
 from catalog.errors import EngineLost
 from catalog.executions import expected_seconds, forget_progress
 from catalog.failpoints import failpoint
@@ -43,7 +44,6 @@ from coordinator.failing import (
     ends_all,
     failure_of,
     is_blocked,
-    is_passing,
     log_failure,
     needs_resume,
     status_after,
@@ -336,7 +336,7 @@ class Answering:
         query, failure = due.query, failure_of(error)
         log_failure(log, query, error)
         self._resting.set_aside(query.id, failure, position)
-        if is_passing(failure):
+        if consequence_of(failure.sqlstate) is Consequence.RETRY:
             with self._contained(connection, query):
                 tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
             return

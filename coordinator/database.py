@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
 import psycopg
 from psycopg import Connection
 
+from catalog.backoff import Backoff
 from catalog.errors import DiskFull, Error
 from catalog.store import Attempt, note_failure, take_over
 from coordinator.answering import Answers
 from coordinator.capturing import Capturing
 from coordinator.engine import EngineThread
-from coordinator.failures import Backoff, Reports
+from coordinator.failures import Reports
 from coordinator.identity import check_identity, check_rights, is_elsewhere
 from coordinator.orders import Orders
 from coordinator.retrying import Retrying
@@ -35,6 +37,9 @@ _POLL_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 0.1
 _END_SECONDS: Final = 5.0
 _LEAST_PAUSE_SECONDS: Final = 0.5
+_SHORTEST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+"""Shorter than the patience of statements that wait for a coordinator."""
 
 
 def has_work(connection: Connection) -> bool:
@@ -93,9 +98,9 @@ class Database:
         self._thread.join(_END_SECONDS)
 
     def _run(self) -> None:
-        backoff, reports = Backoff(), Reports(log)
+        backoff, reports = Backoff(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS), Reports(log)
         while not self._stop.is_set():
-            backoff.begin()
+            began = time.monotonic()
             try:
                 self._follow()
             except Stopped:
@@ -104,7 +109,9 @@ class Database:
                 told = error_of(error) if isinstance(error, OSError) else error
                 words = reports.say(f"database {self._name!r} is not followed", told)
                 state = "paused" if isinstance(told, DiskFull) else "failed"
-                self._rest(state, words, Attempt(backoff.lasted(), backoff.seconds()))
+                lasted = time.monotonic() - began
+                backoff = backoff.after(lasted, _LONGEST_PAUSE_SECONDS)
+                self._rest(state, words, Attempt(lasted, backoff.seconds))
             else:
                 return
 

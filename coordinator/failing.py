@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import psycopg
 from psycopg import Connection
 
+from catalog.backoff import Backoff
+from catalog.consequences import Consequence, consequence_of
 from catalog.errors import Error, Fenced
 from catalog.running import Failure, Running
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0
 _LONGEST_OF_THE_MACHINE_SECONDS: Final = 20.0
-
-# Somebody was in the way, or stopped what we did, or a session broke: nothing is wrong with the query.
-_PASSING: Final = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "08000", "08003", "08006")
-# Its owner has lost a right, or its answer was written to.
-_SUSPENDING: Final = ("42501", "42809", "55000")
-# A table or view that it reads is not what it was: other data do not help.
-_LASTING: Final = (*_SUSPENDING, "0A000")
-# A disk, files or a program are not as they have to be: nobody tells when they are mended.
-_OF_THE_MACHINE: Final = ("53100", "58030", "F0000")
 
 
 def failure_of(error: Exception) -> Failure:
@@ -54,24 +47,16 @@ def ends_all(error: Exception, connection: Connection) -> bool:
     return isinstance(error, Fenced) or connection.closed
 
 
-def is_passing(failure: Failure) -> bool:
-    """Whether the query is tried again without telling users."""
-    return failure.sqlstate in _PASSING
-
-
-def is_of_the_machine(failure: Failure) -> bool:
-    """Whether the same data may do well when something beside the query is mended."""
-    return failure.sqlstate in _OF_THE_MACHINE
-
-
 def status_after(failure: Failure) -> str:
     """The status of a query that failed so."""
-    return "suspended" if failure.sqlstate in _SUSPENDING else "error"
+    return "suspended" if consequence_of(failure.sqlstate) is Consequence.SUSPEND else "error"
 
 
 def needs_resume(query: Running) -> bool:
     """Whether the query stays as it is until its owner does something."""
-    return query.status == "suspended" or (query.status == "error" and query.sqlstate in _LASTING)
+    if query.status != "error" or query.sqlstate is None:
+        return query.status == "suspended"
+    return consequence_of(query.sqlstate) in (Consequence.SUSPEND, Consequence.CHANGE)
 
 
 def is_blocked(query: Running) -> bool:
@@ -92,16 +77,17 @@ def why_not(query: Running) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Since when a query that failed is left alone, and for how long."""
+    """Since when what failed is left alone, and for how long."""
 
+    backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_SECONDS, _LONGEST_SECONDS))
     since: float = float("-inf")
-    seconds: float = 0.0
 
     def is_over(self, asked: bool) -> bool:
         """Whether it may be tried again; soon, where somebody has asked for it."""
-        return time.monotonic() >= self.since + (min(self.seconds, _FIRST_SECONDS) if asked else self.seconds)
+        seconds = self.backoff.seconds
+        return time.monotonic() >= self.since + (min(seconds, _FIRST_SECONDS) if asked else seconds)
 
     def longer(self, is_of_the_machine: bool = False) -> Patience:
-        """The patience after one more failure: twice as long, up to a limit."""
+        """The patience after one more failure."""
         longest = _LONGEST_OF_THE_MACHINE_SECONDS if is_of_the_machine else _LONGEST_SECONDS
-        return Patience(time.monotonic(), min(max(2 * self.seconds, _FIRST_SECONDS), longest))
+        return Patience(replace(self.backoff, longest=longest).longer(), time.monotonic())

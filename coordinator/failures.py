@@ -1,17 +1,11 @@
-"""What to do about errors that may pass: say each once, wait longer each time, try again."""
+"""Errors that may pass, in the log: each is said once."""
 
 from __future__ import annotations
 
 import logging
-import time
-from typing import Final
 
 from catalog.errors import Error
 from catalog.wording import one_line
-
-_SHORTEST_SECONDS: Final = 1.0
-_LONGEST_SECONDS: Final = 10.0
-"""Shorter than the patience of statements that wait for a coordinator."""
 
 
 def in_one_line(error: BaseException) -> str:
@@ -39,27 +33,3 @@ class Reports:
     def clear(self) -> None:
         """Forget the last error: it has passed."""
         self._said = ""
-
-
-class Backoff:
-    """How long to wait before the next attempt; who has worked for a while begins anew."""
-
-    def __init__(self) -> None:
-        self._seconds = _SHORTEST_SECONDS
-        self._began = time.monotonic()
-
-    def begin(self) -> None:
-        """Note that an attempt begins."""
-        self._began = time.monotonic()
-
-    def lasted(self) -> float:
-        """How many seconds ago the attempt began."""
-        return time.monotonic() - self._began
-
-    def seconds(self) -> float:
-        """How long to wait now that the attempt has failed."""
-        if time.monotonic() - self._began > _LONGEST_SECONDS:
-            self._seconds = _SHORTEST_SECONDS
-        waited = self._seconds
-        self._seconds = min(2 * waited, _LONGEST_SECONDS)
-        return waited

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection
 from uuid import UUID
 
+from catalog.consequences import Consequence, consequence_of
 from catalog.running import Failure
-from coordinator.failing import Patience, is_of_the_machine
+from coordinator.failing import Patience
 
 
 class Resting:
@@ -19,7 +20,7 @@ class Resting:
 
     def set_aside(self, query: UUID, failure: Failure | None = None, position: int = 0) -> None:
         """It failed, in the data up to a position; what the machine lacks may be mended at any time."""
-        of_the_machine = failure is not None and is_of_the_machine(failure)
+        of_the_machine = failure is not None and consequence_of(failure.sqlstate) is Consequence.REPAIR
         self._patience[query] = self._patience[query].longer(of_the_machine)
         if failure is not None:
             self.seen_at.pop(query, None)

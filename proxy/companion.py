@@ -12,6 +12,7 @@ from typing import Final
 
 from psycopg.conninfo import make_conninfo
 
+from catalog.backoff import Backoff
 from coordinator.orders import Orders
 from proxy.settings import Upstream
 
@@ -41,17 +42,16 @@ class Companion:
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
-        self._pause = _SHORTEST_PAUSE_SECONDS
+        self._backoff = Backoff(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS).longer()
         self._start()
 
     def look(self) -> None:
         """Start it again if it has ended, later each time it ends soon."""
         status = self._process.poll()
         lived = time.monotonic() - self._started
-        if status is None or lived < self._pause:
+        if status is None or lived < self._backoff.seconds:
             return
-        self._pause = _SHORTEST_PAUSE_SECONDS if lived > _STEADY_SECONDS else 2 * self._pause
-        self._pause = min(self._pause, _LONGEST_PAUSE_SECONDS)
+        self._backoff = self._backoff.after(lived, _STEADY_SECONDS)
         log.error("the coordinator ended with status %d; starting another", status)
         self._start()
 

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Final
 
+from catalog.backoff import Backoff
 from catalog.errors import ConfigurationError
 from coordinator.embedded.postgres import EmbeddedPostgres
 
@@ -25,7 +26,7 @@ class Keeper:
         self._embedded = embedded
         self._restart: threading.Thread | None = None
         self._started = time.monotonic()
-        self._pause = _SHORTEST_PAUSE_SECONDS
+        self._backoff = Backoff(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS).longer()
 
     def look(self) -> None:
         """Start the server again if it has ended; recovery may take its time in another thread."""
@@ -33,10 +34,10 @@ class Keeper:
             return
         now = time.monotonic()
         if now > self._started + _STEADY_SECONDS:
-            self._pause = _SHORTEST_PAUSE_SECONDS
-        if now < self._started + self._pause:
+            self._backoff = self._backoff.anew().longer()
+        if now < self._started + self._backoff.seconds:
             return
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+        self._backoff = self._backoff.longer()
         self._started = now
         log.error("the embedded PostgreSQL ended; starting it again")
         self._restart = threading.Thread(target=self._start_again, name="restart", daemon=True)

@@ -13,6 +13,7 @@ from typing import Final
 import psycopg
 from psycopg import Connection
 
+from catalog.backoff import Backoff
 from catalog.errors import Error, Fenced
 from catalog.failpoints import failpoint
 from catalog.store import (
@@ -58,7 +59,7 @@ class Capture:
         self._slot = slot
         self._scratch = scratch
         self._allow_unbounded_wal = allow_unbounded_wal
-        self._pause = FIRST_PAUSE_SECONDS
+        self._backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         self._attempted = time.monotonic()
         self._failed_at: int | None = None
 
@@ -118,23 +119,24 @@ class Capture:
         if self._failed_at is not None and position > self._failed_at:
             note_capture(connection, self._place.epoch, "running", None)
             self._failed_at = None
-            self._pause = FIRST_PAUSE_SECONDS
+            self._backoff = self._backoff.anew()
         self.position = position
 
     def _rest(self, state: str, detail: str, go_on: Callable[[], bool]) -> None:
         """Say what is wrong, where that is possible, and wait before the next attempt."""
         log.error("capture: %s", detail)
         self._failed_at = self.position
-        attempt = Attempt(time.monotonic() - self._attempted, self._pause)
+        self._backoff = self._backoff.longer()
+        pause = self._backoff.seconds
+        attempt = Attempt(time.monotonic() - self._attempted, pause)
         try:
             with connect(self._place.address, "gavial catalog") as connection:
                 note_failure(connection, state, detail, attempt, self._place.epoch)
         except psycopg.Error as error:
             log.info("capture: cannot say so in the database: %s", error)
-        end = time.monotonic() + self._pause
-        self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        end = time.monotonic() + pause
         while go_on() and time.monotonic() < end:
-            time.sleep(min(self._pause, LOOK_SECONDS))
+            time.sleep(min(pause, LOOK_SECONDS))
 
 
 class _Follower:
