@@ -22,5 +22,5 @@ class Backoff:
         return replace(self, seconds=0.0)
 
     def after(self, lasted: float, steady: float) -> Backoff:
-        """The pause after a failure of what lasted so long; more than `steady` means that it had gone well."""
+        """The pause after a failure of what lasted so long: from more than `steady` on it had gone well."""
         return (self.anew() if lasted > steady else self).longer()
