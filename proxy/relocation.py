@@ -18,15 +18,19 @@ _PLACE: Final = re.compile(r"gavial:(\d*)")
 _ORIGIN: Final = re.compile(r"/\*gavial:(\d+)\*/ ")
 _KEPT: Final = (b"S", b"V", b"F", b"L", b"R")
 """Severity, and where in the server's source an error was raised."""
+_OPTIONAL: Final = ("D", "H")
 _OURS: Final = re.compile(r"\b(?:perform|explain|explain_existing|show)\((?:jsonb|regclass)")
 
 
 def relocated(frame: bytes, codec: str, edits: tuple[Edit, ...]) -> bytes:
-    """An ErrorResponse or NoticeResponse that speaks of the client's text, not of our inner workings."""
+    """An ErrorResponse or NoticeResponse that speaks of the client's text, not of our inner workings.
+
+    A DETAIL or HINT without a word is left out: PL/pgSQL cannot raise one that may be missing.
+    """
     parts = frame[5:].split(b"\x00")
     fields = {chr(part[0]): part[1:].decode(codec, "replace") for part in parts if part}
     changed = _placed(fields) or _found_in_query(fields) or _stripped(fields) or _moved(fields, edits)
-    if not changed:
+    if not changed and all(fields.get(key) != "" for key in _OPTIONAL):
         return frame
     body = b"".join(
         key.encode() + value.encode(codec, "replace") + b"\x00" for key, value in fields.items() if value

@@ -74,6 +74,12 @@ def test_other_notices_may_come_between() -> None:
     assert answered(notice(), other, complete("SELECT 1")) == other + complete("SHOW")
 
 
+@pytest.mark.parametrize("kind", [b"N", b"E"])
+def test_a_detail_or_hint_without_a_word_is_left_out(kind: bytes) -> None:
+    assert answered(message(kind, b"SX\0Mm\0D\0Hh\0\0")) == message(kind, b"SX\0Mm\0Hh\0\0")
+    assert answered(message(kind, b"SX\0Mm\0Dd\0H\0\0")) == message(kind, b"SX\0Mm\0Dd\0\0")
+
+
 def parse(name: bytes, query: bytes, types: bytes = b"\x00\x00") -> bytes:
     return message(b"P", name + b"\0" + query + b"\0" + types)
 
