@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from math import prod
 from typing import Final
 
-from catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ
 from dialect.scalar import (
     And,
     Array,
@@ -30,7 +29,6 @@ _EQUAL: Final = 0.005
 _RANGE: Final = 1 / 3
 _LIKE: Final = 0.05
 _OTHER: Final = 0.5
-_INSTANTS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMPTZ})
 
 
 def selectivity(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> float:

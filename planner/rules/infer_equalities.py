@@ -8,8 +8,10 @@ from dialect.scalar import Reference, Scalar
 from planner.columns import column_numbers, references, substitute
 from planner.conditions import column_equality, conjunction, conjuncts
 from planner.equality import agrees
-from planner.logical import Filter, Join, JoinKind, Plan
-from planner.rules.push_filters import filtered
+from planner.logical import Aggregate, Distinct, Filter, Join, JoinKind, Plan, Project, Union
+from planner.rules.factor_disjunctions import factor
+from planner.rules.push_filters import filtered, of_input
+from planner.rules.simplify_conditions import simplify
 
 
 def infer_equalities(plan: Plan) -> Plan:
@@ -21,14 +23,11 @@ def infer_equalities(plan: Plan) -> Plan:
     """
     match plan:
         case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
-            known = (*conjuncts(condition), *_asked(left), *_asked(right))
-            new = [condition for condition in _consequences(known) if condition not in known]
-            on_left = [condition for condition in new if references(condition) <= column_numbers(left)]
-            on_right = [condition for condition in new if references(condition) <= column_numbers(right)]
+            new = _new_consequences(condition, left, right)
+            on_left = [found for found in new if references(found) <= column_numbers(left)]
+            on_right = [found for found in new if references(found) <= column_numbers(right)]
             if new:
-                across = [
-                    condition for condition in new if condition not in on_left and condition not in on_right
-                ]
+                across = [found for found in new if found not in on_left and found not in on_right]
                 return Join(
                     JoinKind.INNER,
                     filtered(left, on_left),
@@ -36,12 +35,49 @@ def infer_equalities(plan: Plan) -> Plan:
                     conjunction((condition, *across)),
                 )
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI as kind, left=left, right=right):
-            known = (*conjuncts(plan.condition), *_asked(left), *_asked(right))
-            new = [condition for condition in _consequences(known) if condition not in known]
-            on_right = [condition for condition in new if references(condition) <= column_numbers(right)]
+            new = _new_consequences(plan.condition, left, right)
+            on_right = [found for found in new if references(found) <= column_numbers(right)]
             if on_right:
                 return Join(kind, left, filtered(right, on_right), plan.condition)
     return plan
+
+
+def _new_consequences(condition: Scalar, left: Plan, right: Plan) -> list[Scalar]:
+    """What follows from a join's condition and from what its sides ask, and is asked nowhere yet."""
+    known = (*conjuncts(condition), *_asked(left), *_asked(right))
+    return [
+        found
+        for found in _consequences(known)
+        if found not in known and not _is_asked(left, found) and not _is_asked(right, found)
+    ]
+
+
+def _is_asked(plan: Plan, condition: Scalar) -> bool:
+    """Whether the condition has gone all its way down in the plan: said again, it would go there again."""
+    if not references(condition) <= column_numbers(plan):
+        return False
+    match plan:
+        case Filter(input=child, condition=asked):
+            return _is_part(condition, asked) or _is_asked(child, condition)
+        case Project(input=child, columns=columns):
+            meaning = {column.field.column: column.value for column in columns}
+            return _is_asked(child, substitute(condition, meaning))
+        case Distinct(input=child) | Aggregate(input=child):
+            return _is_asked(child, condition)
+        case Union(inputs=inputs):
+            return all(_is_asked(child, of_input(condition, plan, child)) for child in inputs)
+        case Join(kind=kind, left=left, right=right, condition=asked):
+            if kind is JoinKind.INNER and _is_part(condition, asked):
+                return True
+            kept_left = kind is not JoinKind.RIGHT and kind is not JoinKind.FULL
+            kept_right = kind in (JoinKind.INNER, JoinKind.RIGHT)
+            return (kept_left and _is_asked(left, condition)) or (kept_right and _is_asked(right, condition))
+    return False
+
+
+def _is_part(condition: Scalar, asked: Scalar) -> bool:
+    """Whether a condition is asked, as the rules that simplify conditions leave it."""
+    return set(conjuncts(factor(simplify(condition)))) <= set(conjuncts(factor(simplify(asked))))
 
 
 def _asked(plan: Plan) -> tuple[Scalar, ...]:

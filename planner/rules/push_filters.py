@@ -29,7 +29,8 @@ def push_filters(plan: Plan) -> Plan:
             return Distinct(Filter(child, condition))
         case Filter(input=Union() as union, condition=condition):
             return Union(
-                tuple(_filtered_input(input, union, condition) for input in union.inputs), union.fields
+                tuple(Filter(input, of_input(condition, union, input)) for input in union.inputs),
+                union.fields,
             )
         case Filter(input=Aggregate() as aggregate, condition=condition):
             return _below_aggregate(aggregate, condition)
@@ -38,12 +39,13 @@ def push_filters(plan: Plan) -> Plan:
     return plan
 
 
-def _filtered_input(child: Plan, union: Union, condition: Scalar) -> Plan:
+def of_input(condition: Scalar, union: Union, child: Plan) -> Scalar:
+    """What a condition on the rows of a union says of those of one of its inputs."""
     meaning: dict[int, Scalar] = {
         field.column: Reference(input_field.column, input_field.type)
         for field, input_field in zip(union.fields, fields(child), strict=True)
     }
-    return Filter(child, substitute(condition, meaning))
+    return substitute(condition, meaning)
 
 
 def _below_aggregate(aggregate: Aggregate, condition: Scalar) -> Plan:
