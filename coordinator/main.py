@@ -21,6 +21,7 @@ def main() -> None:
     logging.basicConfig(
         level=orders.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    logging.captureWarnings(True)
     threading.Thread(target=_await_end, args=(stop,), daemon=True).start()
     Server(orders).follow(stop)
     logging.shutdown()

@@ -3,9 +3,10 @@ fixpoint."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from catalog.schema import Tables
 from planner.check import check_unnested
@@ -29,13 +30,20 @@ from planner.rules.simplify_outer_joins import simplify_outer_joins
 from planner.statistics import Statistics
 from planner.tree import transform, transform_down
 
+MOST_ROUNDS: Final = 100
+"""So often the rules of a stage run at most; a handful of rounds is what they take."""
+
 Rule: TypeAlias = Callable[[Plan], Plan]
 Observer: TypeAlias = Callable[[str, Plan], None]
 
 
+class UnsettledRulesWarning(UserWarning):
+    """The rules of a stage undo each other: a fault of ours, though the plan means what it should."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rules for whole plans, one after the other: once, or until a plan comes up that was there before."""
+    """Rules for whole plans, one after the other: once, or until none of them changes anything."""
 
     name: str
     rules: tuple[tuple[str, Rule], ...]
@@ -95,9 +103,12 @@ def optimise(
 
 
 def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
+    """Rules that never come to an end leave their last plan, and a warning: in tests that is an error."""
     seen: set[Plan] = set()
-    while query.plan not in seen:
+    fired: list[str] = []
+    while query.plan not in seen and len(seen) < MOST_ROUNDS:
         seen.add(query.plan)
+        fired = []
         for name, rule in stage.rules:
             if name in rules_off:
                 continue
@@ -106,8 +117,15 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
                 query = replace(query, plan=plan)
                 check_unnested(query)
                 observer(name, plan)
-        if stage.once:
-            break
+                fired.append(name)
+        if stage.once or not fired:
+            return query
+    warnings.warn(
+        f"the rules {', '.join(fired)} of the stage {stage.name!r} do not settle: "
+        f"still changing the plan after {len(seen)} rounds",
+        UnsettledRulesWarning,
+        stacklevel=2,
+    )
     return query
 
 

@@ -162,6 +162,7 @@ def main() -> None:
     """Judge what comes over the inherited socket."""
     descriptor, level, cpu_seconds = sys.argv[1:]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.captureWarnings(True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     gc.freeze()

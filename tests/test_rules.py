@@ -7,6 +7,7 @@ the line above it: `expect=rule`, `expect-not=rule`, and `off=rule` for rules th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,11 +19,15 @@ from catalog.schema import TableName
 from dialect.bind_query import QueryBinder
 from dialect.expand import BoundViews
 from dialect.query import read_query
-from planner.optimise import optimise
+from dialect.scalar import And
+from planner.conditions import TRUE
+from planner.logical import Filter, Plan
+from planner.optimise import MOST_ROUNDS, Stage, UnsettledRulesWarning, optimise
 from planner.rules import order_joins
 from planner.statistics import Statistics, TableStatistics
 from planner.text import text
 from planner.translate import translate
+from planner.tree import transform
 from planner.unnest import unnest
 from tests.bindcases import Snapshot, read_snapshot
 from tests.recording import RECORDING
@@ -106,6 +111,35 @@ def test_as_recorded(path: Path, number: int) -> None:
         path.write_text("\n".join(each.text() for each in every))
     else:
         assert outcome == case.plan
+
+
+def reverse_conjuncts(plan: Plan) -> Plan:
+    return transform(plan, _reversed)
+
+
+def _reversed(plan: Plan) -> Plan:
+    match plan:
+        case Filter(condition=And(arguments=arguments)):
+            return replace(plan, condition=And(arguments[::-1]))
+    return plan
+
+
+def filter_once_more(plan: Plan) -> Plan:
+    return Filter(plan, TRUE)
+
+
+@pytest.mark.parametrize(("rule", "rounds"), [(reverse_conjuncts, 2), (filter_once_more, MOST_ROUNDS)])
+def test_rules_that_never_settle_are_a_warning_and_an_error_in_tests(
+    rule: Callable[[Plan], Plan], rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case("off=prune_columns", "SELECT label FROM bound.things WHERE whole > 1 AND whole < 9", "")
+    monkeypatch.setattr("planner.optimise.stages", lambda *_: (Stage("odd", (("odd_rule", rule),)),))
+    said = f"the rules odd_rule of the stage 'odd' do not settle: .* after {rounds} rounds"
+    with pytest.warns(UnsettledRulesWarning, match=said):
+        _plan, fired = planned(case)
+    assert fired == {"odd_rule"}
+    with pytest.raises(UnsettledRulesWarning):
+        planned(case)
 
 
 def test_every_rule_has_a_case_that_needs_it() -> None:

@@ -33,5 +33,4 @@ def drop_null_tests(known: KnownProperties) -> Rule:
         condition = transform_scalar(plan.condition, change)
         return plan if condition == plan.condition else replace(plan, condition=condition)
 
-    rule.__name__ = "drop_null_tests"
     return rule

@@ -18,5 +18,4 @@ def eliminate_distinct(known: KnownProperties) -> Callable[[Plan], Plan]:
                 return child
         return plan
 
-    rule.__name__ = "eliminate_distinct"
     return rule

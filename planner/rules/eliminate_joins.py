@@ -32,7 +32,6 @@ def eliminate_joins(known: KnownProperties) -> Callable[[Plan], Plan]:
                     return rule(with_children(plan, (Filter(join.left, kept.condition),)))
         return plan
 
-    rule.__name__ = "eliminate_joins"
     return rule
 
 

@@ -56,7 +56,6 @@ def order_joins(statistics: Statistics) -> Callable[[Plan], Plan]:
         ordered = _Search([rule(relation) for relation in relations], conditions, statistics).plan()
         return ordered if fields(ordered) == fields(plan) else Project(ordered, passing(fields(plan)))
 
-    rule.__name__ = "order_joins"
     return rule
 
 

@@ -46,7 +46,6 @@ def push_aggregates(statistics: Statistics, numbers: Numbers) -> Callable[[Plan]
                         return _pushed(plan, join, side, numbers)
         return plan
 
-    rule.__name__ = "push_aggregates"
     return rule
 
 
