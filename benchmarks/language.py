@@ -17,10 +17,11 @@ from benchmarks.measure import Figures, Reading, Target, judge, take_turns
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from catalog.schema import Tables
 from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_canonical_text, read_signatures, read_table
+from catalog.signatures_postgres import read_signatures
 from dialect.bind import bind
 from proxy.frames import ClientFrames, may_be_ours
 from proxy.messages import message
+from tests.readrelations import read_canonical_text, read_table
 from tests.servers import gavial, postgres
 
 QUERIES = ROOT / "tests" / "bind" / "tpch"

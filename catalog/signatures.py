@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
-Volatility: TypeAlias = Literal["immutable", "stable", "volatile"]
 FunctionKind: TypeAlias = Literal["function", "aggregate", "ordered aggregate", "window", "procedure"]
 CastContext: TypeAlias = Literal["implicit", "assignment", "explicit"]
 CastMethod: TypeAlias = Literal["function", "binary", "text"]
@@ -53,9 +52,6 @@ class FunctionSignature:
     variadic: int
     result: int
     returns_set: bool
-    strict: bool
-    volatility: Volatility
-    collation_dependent: bool
 
 
 @dataclass(frozen=True, slots=True)

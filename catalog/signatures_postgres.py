@@ -1,15 +1,12 @@
-"""Reads the snapshot of signatures, tables and views from a server."""
+"""Reads the snapshot of signatures from a server."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection, AsyncRawCursor
+from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
-from catalog.description import table_from
-from catalog.schema import Table
 from catalog.signatures import (
     CastSignature,
     Collation,
@@ -36,25 +33,13 @@ _OPERATORS: Final = """
     WHERE oprnamespace = 'pg_catalog'::regnamespace AND oprcode <> 0
     ORDER BY oid
 """
-# Under every deterministic collation these functions give the same, though an argument has one.
 _FUNCTIONS: Final = """
     SELECT p.oid::int8, p.proname::text,
         CASE WHEN a.aggkind IN ('o', 'h') THEN 'ordered aggregate'
             WHEN p.prokind = 'a' THEN 'aggregate' WHEN p.prokind = 'w' THEN 'window'
             WHEN p.prokind = 'p' THEN 'procedure' ELSE 'function' END,
         ARRAY(SELECT unnest(p.proargtypes)::int8), p.pronargdefaults::int, p.provariadic::int8,
-        p.prorettype::int8, p.proretset, p.proisstrict,
-        CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
-        EXISTS (
-            SELECT FROM pg_catalog.pg_type AS t
-            WHERE t.oid = ANY (p.proargtypes) AND (t.typcollation <> 0 OR t.typtype = 'p')
-        ) AND p.proname <> ALL ('{
-            array_agg, array_append, array_cat, array_length, array_ndims, array_prepend, ascii, bit_length,
-            bpcharcat, bpchareq, bpcharlike, bpcharne, bpcharnlike, btrim, cardinality, char_length,
-            character_length, chr, concat, concat_ws, convert_to, count, decode, encode, left, length, lpad,
-            ltrim, md5, nameeq, namelike, namene, namenlike, octet_length, overlay, quote_ident,
-            quote_literal, repeat, reverse, right, rpad, rtrim, string_agg, substr, substring, textcat,
-            texteq, textlen, textlike, textne, textnlike, unnest}')
+        p.prorettype::int8, p.proretset
     FROM pg_catalog.pg_proc AS p LEFT JOIN pg_catalog.pg_aggregate AS a ON a.aggfnoid = p.oid
     WHERE p.pronamespace = 'pg_catalog'::regnamespace
         AND NOT ARRAY['internal', 'cstring']::regtype[]::oid[] && (p.proargtypes::oid[] || p.prorettype)
@@ -74,17 +59,6 @@ _COLLATIONS: Final = """
         SELECT encoding FROM pg_catalog.pg_database WHERE datname = current_database()))
     ORDER BY collname, collencoding DESC
 """
-_RELATION: Final = (Path(__file__).parent / "routines" / "32_relation.sql").read_bytes().split(b"$body$")[1]
-_CANONICAL: Final = (
-    "SET LOCAL search_path = ''",
-    "SET LOCAL TimeZone = 'UTC'",
-    "SET LOCAL DateStyle = 'ISO, YMD'",
-    "SET LOCAL IntervalStyle = 'postgres'",
-    "SET LOCAL extra_float_digits = 1",
-    "SET LOCAL bytea_output = 'hex'",
-    "SET LOCAL quote_all_identifiers = off",
-    "SET LOCAL standard_conforming_strings = on",
-)
 
 
 async def read_signatures(connection: AsyncConnection) -> Signatures:
@@ -98,30 +72,8 @@ async def read_signatures(connection: AsyncConnection) -> Signatures:
     )
 
 
-async def read_table(connection: AsyncConnection, name: str | int) -> Table:
-    """A table or view as the catalog has it now; `name` as written in SQL, or its oid."""
-    ((oid,),) = await _rows(connection, "SELECT %s::regclass::oid", str(name))
-    row = await (
-        await AsyncRawCursor(connection, row_factory=tuple_row).execute(_RELATION, (oid,))
-    ).fetchone()
-    assert row is not None
-    return table_from(row[0])
-
-
-async def read_canonical_text(connection: AsyncConnection, view: str | int) -> str:
-    """A view's SELECT as PostgreSQL writes it under fixed settings: names, stars and casts spelled out."""
-    async with connection.transaction():
-        ((oid,),) = await _rows(connection, "SELECT %s::regclass::oid::int8", str(view))
-        for setting in _CANONICAL:
-            await connection.execute(setting)
-        ((text,),) = await _rows(connection, "SELECT pg_catalog.pg_get_viewdef(%s::oid)", oid)
-    return str(text)
-
-
-async def _rows(
-    connection: AsyncConnection, query: LiteralString, *arguments: object
-) -> list[tuple[Any, ...]]:
-    cursor = await connection.cursor(row_factory=tuple_row).execute(query, arguments or None)
+async def _rows(connection: AsyncConnection, query: LiteralString) -> list[tuple[Any, ...]]:
+    cursor = await connection.cursor(row_factory=tuple_row).execute(query)
     return await cursor.fetchall()
 
 

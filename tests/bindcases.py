@@ -21,10 +21,10 @@ from catalog.signatures import (
     TypeSignature,
     make_signatures,
 )
-from catalog.signatures_postgres import read_canonical_text, read_table
 from catalog.types import SqlType
 from dialect.bind import bind
 from dialect.bound_text import BoundText
+from tests.readrelations import read_canonical_text, read_table
 
 FOLDER = Path(__file__).parent / "bind"
 SNAPSHOT = FOLDER / "snapshot.jsonl"

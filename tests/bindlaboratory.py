@@ -11,8 +11,9 @@ from typing import TypeAlias, TypeVar
 
 from psycopg import AsyncConnection
 
-from catalog.signatures_postgres import read_signatures, read_table
+from catalog.signatures_postgres import read_signatures
 from tests.bindcases import FOLDER, Snapshot
+from tests.readrelations import read_table
 from tests.servers import Server
 
 TPCH = Path(__file__).parent.parent / "scripts" / "tpch.sql"

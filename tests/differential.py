@@ -17,7 +17,7 @@ from psycopg.errors import DatabaseError
 from catalog.errors import Error, FeatureNotSupported
 from catalog.schema import Column, TableName, Tables
 from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_canonical_text, read_signatures, read_table
+from catalog.signatures_postgres import read_signatures
 from catalog.types import SqlType
 from dialect.bind import bind
 from dialect.bound import Query as BoundQuery
@@ -38,6 +38,7 @@ from planner.weighted import Pairs, Subplan
 from planner.weighted_tree import within
 from tests.randomqueries import RandomQueries
 from tests.randomtables import MOST_ROWS, SCHEMA, RandomTables, random_tables
+from tests.readrelations import read_canonical_text, read_table
 
 KEPT: Final = Path(__file__).with_suffix(".seeds")
 BATCHES: Final = 4

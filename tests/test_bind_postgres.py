@@ -16,7 +16,7 @@ from psycopg.errors import DatabaseError
 
 from catalog.errors import FeatureNotSupported
 from catalog.schema import TableName
-from catalog.signatures_postgres import read_canonical_text, read_signatures, read_table
+from catalog.signatures_postgres import read_signatures
 from catalog.types import BOOL
 from dialect.bind import bind
 from tests.bindcases import (
@@ -32,6 +32,7 @@ from tests.bindcases import (
 )
 from tests.bindexpressions import Expressions
 from tests.bindlaboratory import Laboratory, laboratory_on
+from tests.readrelations import read_canonical_text, read_table
 from tests.recording import RECORDING, assert_as_recorded
 from tests.ruleoids import differing
 from tests.servers import Server
