@@ -98,6 +98,15 @@ def test_a_goal_that_cannot_be_met_is_warned_of_and_a_query_that_is_there_explai
     assert any("public.sales at pace" in line for line in shown)
 
 
+def test_the_list_of_queries_shows_a_goal_where_it_is_a_share(connection: psycopg.Connection) -> None:
+    goals = {"none": "", "share": "WITH (FINAL_WORK = 0.3)", "time": "WITH (LATENCY_GOAL = '5 s')"}
+    for name, options in goals.items():
+        create = f"CREATE STANDING QUERY goal_{name} {options} AS {QUERY} WITH NO DATA"
+        connection.execute(create.encode())
+    shown = connection.execute("SELECT name, goal FROM gavial.shown WHERE name LIKE 'goal%'").fetchall()
+    assert dict(shown) == {"goal_none": 1.0, "goal_share": 0.3, "goal_time": None}
+
+
 def test_who_cannot_be_helped_is_told(connection: psycopg.Connection) -> None:
     said: list[str | None] = []
     connection.add_notice_handler(lambda diagnostic: said.append(diagnostic.message_primary))

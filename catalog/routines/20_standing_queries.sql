@@ -35,7 +35,7 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
                (SELECT min(r.asked) FROM gavial.runs r
                 WHERE r.query_id = q.id AND r.kind = 'refresh' AND r.state IN ('waiting', 'running'))), interval '0') END AS lag_own,
            NULL::interval AS lag_inherited,
-           coalesce((q.options ->> 'FINAL_WORK')::float8, 1) AS goal,
+           CASE WHEN NOT q.options ? 'LATENCY_GOAL' THEN coalesce((q.options ->> 'FINAL_WORK')::float8, 1) END AS goal,
            q.predicted_final_work,
            q.measured_final_work,
            q.batch_work,
@@ -60,14 +60,14 @@ COMMENT ON COLUMN gavial.standing_queries.table_oid IS 'the table of the answer'
 COMMENT ON COLUMN gavial.standing_queries.query_text IS 'the SELECT as its creator wrote it';
 COMMENT ON COLUMN gavial.standing_queries.settings IS 'the creator''s settings on which the meaning of the SELECT may depend';
 COMMENT ON COLUMN gavial.standing_queries.options IS 'options given, by name';
-COMMENT ON COLUMN gavial.standing_queries.status IS 'initialising (not computed yet), active, suspended, stale or error';
-COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspended, stale or in error';
+COMMENT ON COLUMN gavial.standing_queries.status IS 'initialising (not computed yet), active, suspended or error';
+COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspended or in error';
 COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner; for all, that the result is not computed yet';
 COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the answer is exact; null while it is not computed yet, and its table has no rows';
-COMMENT ON COLUMN gavial.standing_queries.position_time IS 'commit time at that position';
+COMMENT ON COLUMN gavial.standing_queries.position_time IS 'when the last transaction was committed that had been captured as the result was published';
 COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'since when a newer result is due, by its trigger or for a REFRESH that waits; 0 if none is, null before the first';
 COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'always null: standing queries do not read standing queries, so no lag is inherited';
-COMMENT ON COLUMN gavial.standing_queries.goal IS 'highest final work wished for';
+COMMENT ON COLUMN gavial.standing_queries.goal IS 'highest final work wished for; null where the wish is a LATENCY_GOAL';
 COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batch_work that the plan leaves for the trigger';
 COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, measured at the last trigger';
 COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one firing';
@@ -82,10 +82,10 @@ COMMENT ON VIEW gavial.shown IS 'answer of SHOW STANDING QUERIES';
 COMMENT ON COLUMN gavial.shown.schema IS 'schema of the query';
 COMMENT ON COLUMN gavial.shown.name IS 'name of the query';
 COMMENT ON COLUMN gavial.shown.owner IS 'its owner';
-COMMENT ON COLUMN gavial.shown.status IS 'initialising (not computed yet), active, suspended, stale or error';
+COMMENT ON COLUMN gavial.shown.status IS 'initialising (not computed yet), active, suspended or error';
 COMMENT ON COLUMN gavial.shown.detail IS 'why it is not active';
 COMMENT ON COLUMN gavial.shown.trigger IS 'when its answer is owed';
-COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for';
+COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for; null where the wish is a LATENCY_GOAL';
 COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its answer; null while it is not computed yet, and its table has no rows';
 
 GRANT USAGE ON SCHEMA gavial TO PUBLIC;
