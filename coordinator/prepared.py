@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.base_types import base_type_name
 from catalog.errors import ObjectNotInState
 from catalog.running import Running, lock_query, plan_of, save_plan
 from catalog.schema import Table
@@ -119,15 +120,9 @@ def _answer_table(connection: Connection, relation: int, work: Work, maintainabl
     stored = tuple(
         StoredColumn(
             name_of(each.column),
-            _type_name(connection, each.type.oid, each.type.typmod),
+            base_type_name(connection, each.type.oid, each.type.typmod),
             schema[each.column] in _TIMES,
         )
         for each in buffer.fields
     )
     return Answer(relation, stored, maintainable.outputs, rounded_outputs(maintainable.planned.optimised))
-
-
-def _type_name(connection: Connection, oid: int, typmod: int) -> str:
-    row = connection.execute("SELECT format_type(%s, %s)", (oid, typmod)).fetchone()
-    assert row is not None
-    return str(row[0])

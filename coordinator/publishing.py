@@ -28,6 +28,7 @@ _HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
 class StoredColumn:
     """A column of what was computed: the name it has there, and its type as PostgreSQL writes it.
 
+    The type is no domain: what a domain forbids may come of an outer join.
     `has_times` says that it has times of day, or arrays of them: they are computed as microseconds.
     """
 
@@ -62,7 +63,7 @@ def apply_changes(
     connection.execute("SELECT pg_catalog.set_config('gavial.publishing', %s, true)", (str(answer.relation),))
     name = table_name(connection, answer.relation)
     _load(connection, answer, changes)
-    connection.execute(_finished(answer, name, anew))
+    connection.execute(_finished(answer, name, _domains(connection, answer.relation), anew))
     deleted = _delete(connection, name)
     failpoint("publish: deleted")
     inserted = connection.execute(
@@ -149,10 +150,40 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
             copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times))
 
 
-def _finished(answer: Answer, name: Identifier, anew: bool) -> Composed:
+@dataclass(frozen=True, slots=True)
+class _DomainColumn:
+    """A column of the table whose type is a domain, and that domain as PostgreSQL writes it."""
+
+    name: str
+    domain: str
+
+
+def _domains(connection: Connection, relation: int) -> tuple[_DomainColumn | None, ...]:
+    """For each column of the table what there is to know if its type is a domain."""
+    columns = connection.execute(
+        "SELECT t.typtype = 'd', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) "
+        "FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid "
+        "WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+        (relation,),
+    )
+    return tuple(_DomainColumn(name, type_) if is_domain else None for is_domain, name, type_ in columns)
+
+
+def _value(value: str, column: _DomainColumn | None, table: Identifier) -> Composed:
+    """A column's value; a NULL is not cast to a domain, which may forbid what an outer join makes."""
+    if column is None:
+        return Composed([SQL(value)])
+    return SQL(
+        "CASE WHEN {value} IS NOT NULL THEN {value}::{domain} ELSE (NULL::{table}).{column} END"
+    ).format(value=SQL(value), domain=SQL(column.domain), table=table, column=Identifier(column.name))
+
+
+def _finished(
+    answer: Answer, name: Identifier, domains: Sequence[_DomainColumn | None], anew: bool
+) -> Composed:
     """The answer's own rows, each once with its sum of weights; those it has count against it if `anew`."""
     present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
-    values: Sequence[Composed | SQL] = [SQL(value) for value in answer.finish]
+    values = [_value(value, domain, name) for value, domain in zip(answer.finish, domains, strict=True)]
     return SQL(
         "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
         "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
+from catalog.base_types import base_type_name
 from catalog.running import Running
 from coordinator.nearly import TOLERANCE, Unlike, without_near
 from coordinator.publishing import Answer, apply_changes, table_name
@@ -30,9 +31,9 @@ _DIFFERENCES: Final = """
 _OUT: Final = SQL("COPY (SELECT * FROM {view}) TO STDOUT (FORMAT binary)")
 
 _COLUMNS: Final = """
-    SELECT attname::text, format_type(a.atttypid, NULL),
-        coalesce(t.typelem, 0) = 'json'::regtype OR a.atttypid = 'json'::regtype
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    SELECT a.attname, a.atttypid::int8, a.atttypmod, n.nspname, c.collname
+    FROM pg_attribute a LEFT JOIN (pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace)
+        ON c.oid = a.attcollation
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 
@@ -42,17 +43,34 @@ Difference: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the answer; json has no equality of its own, and is compared by its text."""
+    """A column of the answer; `type` is no domain."""
 
     name: str
     type: str
-    is_json: bool
+    schema: str | None
+    collation: str | None
 
     @property
     def compared(self) -> Composed:
-        """What is compared, under the column's name."""
+        """What is compared, under the column's name: of json, which has no equality of its own, the text."""
         name = Identifier(self.name)
-        return SQL("{}::text AS {}").format(name, name) if self.is_json else SQL("{}").format(name)
+        is_json = self.type in ("json", "json[]")
+        return SQL("{}::text AS {}").format(name, name) if is_json else SQL("{}").format(name)
+
+    @property
+    def definition(self) -> Composed:
+        """The same column in another table, where nothing checks what comes into it."""
+        definition = SQL("{} {}").format(Identifier(self.name), SQL(self.type))
+        if self.schema is None or self.collation is None:
+            return definition
+        return SQL("{} COLLATE {}").format(definition, Identifier(self.schema, self.collation))
+
+
+def _columns(connection: Connection, relation: int) -> list[_Column]:
+    return [
+        _Column(name, base_type_name(connection, type_, typmod), schema, collation)
+        for name, type_, typmod, schema, collation in connection.execute(_COLUMNS, (relation,)).fetchall()
+    ]
 
 
 class _Undone(Exception):
@@ -68,20 +86,20 @@ def differing_rows(
         name = table_name(connection, answer.relation)
         apply_changes(connection, answer, ready.changes, ready.anew)
         with taking.session() as session:
-            _load_expected(connection, session, query, name, position)
+            _load_expected(connection, session, query, answer, position)
         differences.extend(_differences(connection, answer, name))
     return differences
 
 
 def _differences(connection: Connection, answer: Answer, name: Identifier) -> Iterator[Difference]:
     """Rows count as the same that differ in the last digits of sums of floats alone."""
-    columns = connection.execute(_COLUMNS, (answer.relation,)).fetchall()
+    columns = _columns(connection, answer.relation)
     rounded = answer.rounded or (False,) * len(columns)
-    sums = [_Column(*column) for column, is_sum in zip(columns, rounded, strict=True) if is_sum]
-    others = [_Column(*column) for column, is_sum in zip(columns, rounded, strict=True) if not is_sum]
+    sums = [column for column, is_sum in zip(columns, rounded, strict=True) if is_sum]
+    others = [column for column, is_sum in zip(columns, rounded, strict=True) if not is_sum]
     question = SQL(_DIFFERENCES).format(
         answer=name,
-        columns=SQL(", ").join(_Column(*column).compared for column in columns),
+        columns=SQL(", ").join(column.compared for column in columns),
         sums=SQL(", ").join(Identifier("d", column.name) for column in sums),
         others=SQL(", ").join(Identifier("d", column.name) for column in others),
     )
@@ -94,12 +112,12 @@ def _differences(connection: Connection, answer: Answer, name: Identifier) -> It
 
 
 def _load_expected(
-    connection: Connection, session: Connection, query: Running, name: Identifier, position: Position
+    connection: Connection, session: Connection, query: Running, answer: Answer, position: Position
 ) -> None:
     """What PostgreSQL answers at the position, under the settings of the query's creator."""
     connection.execute(
-        SQL("CREATE TEMPORARY TABLE gavial_expected ON COMMIT DROP AS TABLE {answer} WITH NO DATA").format(
-            answer=name
+        SQL("CREATE TEMPORARY TABLE gavial_expected ({columns}) ON COMMIT DROP").format(
+            columns=SQL(", ").join(column.definition for column in _columns(connection, answer.relation))
         )
     )
     with session.transaction():

@@ -325,6 +325,21 @@ def test_columns_of_every_kind(user: psycopg.Connection) -> None:
     check(user, "q")
 
 
+def test_a_domain_that_forbids_null_is_null_in_an_outer_join(user: psycopg.Connection) -> None:
+    user.execute(
+        "CREATE DOMAIN amount AS numeric(9,3) NOT NULL DEFAULT 0; "
+        "CREATE DOMAIN known AS amount CHECK (VALUE IS NOT NULL AND VALUE < 1000); "
+        "CREATE DOMAIN note AS json; CREATE TABLE t (id int PRIMARY KEY, d amount, k known, n note); "
+        "INSERT INTO t VALUES (1, 1.5, 2, '[1]'), (2, 2, 3.25, '{}'), (4, 0, 7, NULL)"
+    )
+    joined = "FROM t LEFT JOIN t u ON u.id = t.id + 1"
+    make(user, "q", f"SELECT t.id, t.d, u.d AS e, u.k, u.n, u.d + u.k AS f, sqrt(u.d) AS g {joined}")
+    make(user, "r", f"SELECT u.k, count(*) AS n {joined} GROUP BY u.k")
+    check(user, "q", "r")
+    user.execute("INSERT INTO t VALUES (3, 5, 6, '0'); DELETE FROM t WHERE id = 2")
+    check(user, "q", "r")
+
+
 def test_a_verification_that_waits_keeps_nobody_waiting(dsn: str, user: psycopg.Connection) -> None:
     user.execute("CREATE TABLE t (a int); CREATE TABLE elsewhere (a int)")
     make(user, "q", "SELECT a FROM t")
