@@ -56,8 +56,11 @@ COMPOSED: Final = (
     Kind(
         "numeric(60,20)",
         "numeric",
-        ("0", "1", "-1.5", "0.00000000000000000001", "12345678901234567.5"),
-        {Feature.NUMERIC_LARGE: ("9" * 39, "-1e39"), Feature.NUMERIC_SPECIALS: ("NaN",)},
+        ("0", "1", "-1.5", "12345678901234567.5"),
+        {
+            Feature.NUMERIC_LARGE: ("0.00000000000000000001", "9" * 39, "-1e39"),
+            Feature.NUMERIC_SPECIALS: ("NaN",),
+        },
         needs=Feature.SCALE,
     ),
     Kind("timestamptz(2)", "timestamptz", ("1970-01-01 00:00:00+00", "2000-02-29 12:34:56.78+03")),

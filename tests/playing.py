@@ -25,7 +25,10 @@ GRACE_SECONDS: Final = 60
 
 MOST_SHOWN: Final = 6
 LONGEST_SHOWN: Final = 400
-SESSION: Final = "SET TimeZone = 'UTC'; SET jit = off; SET statement_timeout = '120s'"
+SESSION: Final = (
+    "SET TimeZone = 'UTC'; SET jit = off; SET statement_timeout = '120s'; "
+    "SET array_nulls = on"  # else a case's own {NULL} is no array of a type that has no value NULL
+)
 NO_EQUALITY: Final = (114, 199)
 _SCHEMAS: Final = count()
 
