@@ -52,6 +52,8 @@ def is_named(module: Path, readme: Path) -> bool:
     """Whether a README names a module from the top or from its own folder, maybe by a pattern."""
     patterns = named_paths(readme.read_text())
     places = [str(module.relative_to(top)) for top in (ROOT, readme.parent)]
+    if module.suffix == ".sql":
+        places.append(module.name)
     return any(fnmatchcase(place, pattern) for place in places for pattern in patterns)
 
 
@@ -63,5 +65,6 @@ def nearest_readme(module: Path) -> Path:
 def test_every_module_is_named_in_the_readme_of_its_folder() -> None:
     modules = [path for path in PRODUCT if path.name != "__init__.py"]
     assert len(modules) > 300
+    modules += (ROOT / "catalog" / "routines").glob("*.sql")
     unnamed = [str(path.relative_to(ROOT)) for path in modules if not is_named(path, nearest_readme(path))]
     assert unnamed == []
