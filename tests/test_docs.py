@@ -72,6 +72,13 @@ def test_every_page_is_in_the_list_of_pages() -> None:
     assert linked == pages - {"README.md"}
 
 
+def test_design_notes_are_listed_by_their_titles() -> None:
+    readme = " ".join((ROOT / "docs" / "README.md").read_text().split())
+    for path in sorted((ROOT / "docs" / "design").glob("*.md")):
+        number, title = path.read_text().splitlines()[0].removeprefix("# ").split(" ", 1)
+        assert f"[{number}](design/{path.name}) {title}" in readme
+
+
 def test_the_table_of_options_is_the_help_of_serve() -> None:
     readme = ROOT / "README.md"
     head, _, rest = TABLE.split(readme.read_text(), maxsplit=1)
