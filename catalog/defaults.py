@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from psycopg import Connection
 
 Defaults: TypeAlias = Mapping[tuple[str, int], Mapping[int, str]]
-"""By buffer and version of its columns: the values of newer columns as text, by their numbers; no NULLs."""
+"""The values of newer columns as text, by buffer and version of its columns, then by number; no NULLs."""
 
 NO_DEFAULTS: Final[Defaults] = MappingProxyType({})
 

@@ -29,7 +29,7 @@ class Error(Exception):
         self.position = position
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To another process as it is, whatever its class is made from."""
+        """How the error is pickled for another process, whatever its class is made from."""
         return _same, (type(self), self.message), self.__dict__
 
 

@@ -149,7 +149,7 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
 
 
 def dearness(connection: Connection, query: UUID) -> float:
-    """By how many times more the firings since the latest trigger took than the model says of them."""
+    """How many times as long the firings since the latest trigger took as the model says of them."""
     row = connection.execute(_DEARNESS, {"query": query}).fetchone()
     return 1.0 if row is None or not row[0] else float(row[0])
 

@@ -45,7 +45,7 @@ _MOST: Final = 1000
 
 
 def measured(connection: Connection) -> list[tuple[Mapping[str, float], float, float, str]]:
-    """Of the latest firings that took a job: features, work, seconds that passed, and of which subplan."""
+    """The features, the work, the seconds and the subplan of the latest firings that took a job."""
     return list(connection.execute(_MEASURED, (_MOST,)))
 
 

@@ -46,7 +46,7 @@ class SubplanText:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """By the tables that a query reads: changed rows since its answer, and those expected until the next."""
+    """The changed rows since a query's result, and those expected until the next, by table."""
 
     came: Mapping[int, int]
     expected: Mapping[int, float]
@@ -58,7 +58,7 @@ def paced_queries(connection: Connection) -> frozenset[UUID]:
 
 
 def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int]]:
-    """By the numbers of a query's paths: the pace, and how many rows had come when it was last worked."""
+    """The pace of each path of a query, and how many rows had come when it was last run."""
     cursor = connection.execute("SELECT path, pace, had FROM gavial.paths WHERE query_id = %s", (query,))
     return {path: (pace, had) for path, pace, had in cursor}
 
@@ -127,7 +127,7 @@ def save_outlook(
 
 
 def corrections_of(connection: Connection, query: UUID) -> Mapping[int, float]:
-    """By subplan, how many times as many rows it writes as the cost model says; as far as that is known."""
+    """How many times as many rows each subplan writes as the cost model says; as far as that is known."""
     cursor = connection.execute(
         "SELECT subplan, correction FROM gavial.subplans WHERE query_id = %s AND correction IS NOT NULL",
         (query,),

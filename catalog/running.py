@@ -118,7 +118,7 @@ class Offset:
 
 
 def running_queries(connection: Connection) -> tuple[Running, ...]:
-    """All standing queries of the database, none of a copy."""
+    """All standing queries of the database, but none where the database is a copy of another."""
     return tuple(Running(*row) for row in connection.execute(_QUERIES))
 
 

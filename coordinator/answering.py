@@ -349,7 +349,7 @@ class Answering:
 
     @contextmanager
     def _contained(self, connection: Connection, query: Running) -> Iterator[None]:
-        """Of what cannot be written down about a query another attempt is made; no other query suffers."""
+        """Keep an error of one query from the others; what could not be recorded of it is tried again."""
         try:
             yield
         except Exception as error:

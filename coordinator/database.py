@@ -156,7 +156,7 @@ class Database:
                 drop_slot(session, place)
 
     def _work(self, session: Connection, place: Place, capturing: Capturing, answers: Answers) -> None:
-        """Until there are no tables any more; what ends capture or answers is raised here."""
+        """Work until there are no tables any more; what ends capture or results is raised here."""
 
         def go_on() -> bool:
             return not self._stop.is_set() and capturing.runs and answers.runs

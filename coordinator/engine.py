@@ -88,7 +88,7 @@ class EngineThread:
             executor.close()
 
     def _submit(self, work: Callable[[Executor], Outcome]) -> Future[Outcome]:
-        """Who asks while it is stopped is stopped as well."""
+        """Hand work to the thread; whoever asks while it is stopped is stopped as well."""
         try:
             return self._thread.submit(self._do, work, time.monotonic())
         except RuntimeError:
@@ -118,7 +118,7 @@ class EngineThread:
             self._idle.set()
 
     def _start(self, asked: float) -> Executor:
-        """Who asked before it was known that none starts is told so: nothing is tried for that."""
+        """Start an executor; whoever asked before it was known that none starts is told so."""
         if self._refused is not None and self._refused.at >= asked:
             raise self._refused.error
         try:
@@ -140,7 +140,7 @@ class EngineThread:
         return False
 
     def _end(self, outcome: Future[Outcome]) -> None:
-        """Again and again: between two jobs there is nothing to interrupt."""
+        """Interrupt the work again and again, because between two jobs there is nothing to interrupt."""
         while not outcome.cancel() and not wait_for_outcome([outcome], _LOOK_SECONDS).done:
             self._interrupt()
 

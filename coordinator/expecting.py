@@ -40,7 +40,7 @@ _SINCE: Final = """
 def expected_arrivals(
     connection: Connection, query: Running, tables: Sequence[Table], period: Period
 ) -> Mapping[TableName, Arrivals]:
-    """From the last trigger to the next; nothing where nobody knows."""
+    """The arrivals expected from the last trigger to the next; none where nobody knows."""
     oids = [table.oid for table in tables]
     kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
     kinds |= {oid: kind_of(*counts) for oid, *counts in connection.execute(_KINDS, (oids,))}
@@ -65,7 +65,7 @@ def expected_arrivals(
 def _coming(
     connection: Connection, query: Running, oids: Sequence[int], period: Period
 ) -> Mapping[int, float]:
-    """From now on, by table; nothing is said where the trigger may fire at any time."""
+    """The rows expected from now on, by table; none where the trigger may fire at any time."""
     zone = ZoneInfo(query.settings.get("TimeZone", "UTC"))
     history, came = _history(connection, query, oids), sum(period.came.values())
     return forecast(query.options.get("TRIGGER", "on demand"), history, zone, came) or {}

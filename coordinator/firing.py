@@ -121,7 +121,7 @@ class Round:
         return self._executor.fire(firing, needed)
 
     def _ranges(self, subplan: Subplan, position: int, due: frozenset[str]) -> Mapping[int, Range]:
-        """From where the subplan stands: of a table up to the position, of a node up to its last firing."""
+        """The ranges that a subplan reads: of a table up to the position, of a node up to its last firing."""
         writes = subplan.writes
         last = self._offsets.get((writes, self._work.name(writes)), 0)
         ranges = {writes: (last, last)}

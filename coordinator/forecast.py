@@ -70,7 +70,7 @@ def _at_most(rows: Mapping[int, float], most: int) -> Mapping[int, float]:
 
 
 def _in_shares(history: History, most: int) -> Mapping[int, float]:
-    """So many rows, of each table its share of all that came; without any, each the same."""
+    """So many rows, shared by the tables as all that came so far; equally, where nothing came."""
     came = {table: float(sum(hours.values())) for table, hours in history.rows.items()}
     total = sum(came.values())
     return {table: most * (count / total if total else 1 / len(came)) for table, count in came.items()}

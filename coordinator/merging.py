@@ -53,7 +53,7 @@ class Merging:
         self._next = 0.0
 
     def discard(self, files: Iterable[str]) -> None:
-        """No manifest names these files any more, and capture does not read them; any thread may say so."""
+        """Have files removed that no manifest names and capture does not read; any thread may ask."""
         self._discarded.put(tuple(files))
 
     def step(self, connection: Connection) -> None:

@@ -26,7 +26,7 @@ class Unlike:
 
 
 def without_near(unlike: Iterable[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]:
-    """Those that have no partner on the other side which is nearly the same; each row is a partner once."""
+    """The rows without a partner on the other side that is nearly the same; each row is a partner once."""
     together: defaultdict[str, list[Unlike]] = defaultdict(list)
     for row in unlike:
         together[row.rest].append(row)

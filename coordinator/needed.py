@@ -101,7 +101,7 @@ def _overlap(one: Bounds, other: Bounds, storage: Storage) -> bool:
 
 
 def _comparable(bound: Bound, storage: Storage) -> Number | bytes | float | int:
-    """In the order that its column has: text by its bytes, exact numbers by value."""
+    """A value that compares as in its column's order: text by its bytes, exact numbers by value."""
     if isinstance(storage, Decimal) or (isinstance(storage, Written) and isinstance(storage.value, Decimal)):
         return Number(str(bound))
     return bound.encode() if isinstance(bound, str) else bound

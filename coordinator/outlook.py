@@ -117,7 +117,7 @@ class Outlook:
         return {**features, "jobs": float(share.jobs)}
 
     def _seen(self, buffer: int, before: int, came: int) -> Seen:
-        """Of the rows that came as many were taken back as were expected to be, in proportion."""
+        """The rows that came, of which the expected share is taken to be retractions."""
         share = self._retracted(buffer)
         return Seen(before, came * (1.0 - share), came * share)
 
@@ -153,18 +153,18 @@ def changed_rows(arrivals: Arrivals) -> float:
 
 
 def kind_of(rows: float, updates: float, deletes: float) -> Arrivals:
-    """In which proportions changes come of which there were so many; where there were none, new rows."""
+    """Arrivals in the proportions of so many changes; new rows where there were none."""
     return Arrivals(rows - 2 * updates - deletes, updates, deletes) if rows else Arrivals(1.0)
 
 
 def stated(kind: Arrivals, rows: float) -> Arrivals:
-    """So many rows as EXPECT counts them, of each kind in proportion: an update is one."""
+    """Arrivals of so many rows as EXPECT counts them, of each kind in proportion: an update is one."""
     factor = rows / (kind.inserts + kind.updates + kind.deletes)
     return Arrivals(kind.inserts * factor, kind.updates * factor, kind.deletes * factor)
 
 
 def scaled(arrivals: Arrivals, rows: float) -> Arrivals:
-    """So many changed rows, of each kind in proportion; where none were expected, new ones."""
+    """Arrivals of so many changed rows, of each kind in proportion; where none were expected, new ones."""
     expected = changed_rows(arrivals)
     if not expected:
         return Arrivals(rows)

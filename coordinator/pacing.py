@@ -25,7 +25,7 @@ class Paced:
 
 
 def tables_below(plan: DeltaPlan, tables: Mapping[int, int]) -> Mapping[Path, frozenset[int]]:
-    """From which tables each path's rows come; `tables` by the numbers of their buffers."""
+    """The tables that each path's rows come from; `tables` by the numbers of their buffers."""
     below = {buffer: frozenset({table}) for buffer, table in tables.items()}
     for subplan in plan.subplans:
         below[subplan.writes] = frozenset().union(*(below[buffer] for buffer in subplan.reads))

@@ -18,7 +18,7 @@ from coordinator.copying_out import as_csv
 _LOCK_SECONDS: Final = 1.5
 _LOCK_PAUSE_SECONDS: Final = 0.005
 _SLICE_ROWS: Final = 100_000
-"""Of what is copied, so many rows at a time are text."""
+"""So many rows at a time are turned into text to be copied."""
 
 # Rows are found again by this hash and by equality to the byte: a retraction repeats its row verbatim.
 _HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"

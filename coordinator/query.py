@@ -217,7 +217,7 @@ class StandingQuery:
         return Ready(position, number, fired, changes, reached, anew, self.offsets, rebuild)
 
     def paced(self, connection: Connection) -> tuple[Paced, ...]:
-        """Its paths, from the tables to the answer, as far as they are worked between triggers."""
+        """The query's paths, from the tables to the result, as far as they are run between triggers."""
         paces = paces_of(connection, self.query.id)
         below = tables_below(self.work.plan, self.work.tables)
         return tuple(

@@ -33,5 +33,5 @@ class Resting:
         self.seen_at.pop(query, None)
 
     def now(self, asked: Collection[UUID]) -> set[UUID]:
-        """Those that are left alone for the time being; not for long, where somebody has asked for them."""
+        """The queries left alone for the time being; not for long, where somebody has asked for them."""
         return {id for id, patience in self._patience.items() if not patience.is_over(id in asked)}

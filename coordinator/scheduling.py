@@ -175,7 +175,7 @@ class Scheduling:
         arrivals: Mapping[TableName, Arrivals],
         period: Period,
     ) -> Statistics:
-        """Those of the period's beginning, from where it is played; read once, less what had come by then."""
+        """The statistics at the period's beginning: read once, less what had come by then."""
         began = self._beginnings.get(query.id)
         if began is None or began.position != query.position:
             tables = standing.prepared.tables

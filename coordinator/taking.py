@@ -93,7 +93,7 @@ class Taking:
         self._cancel()
 
     def _cancel(self) -> None:
-        """Again and again: between two commands there is nothing to cancel."""
+        """Cancel the sessions again and again: between two commands there is nothing to cancel."""
         while True:
             with self._lock:
                 sessions = tuple(self._sessions)

@@ -43,11 +43,11 @@ class Shares(Generic[Sharer]):
     begins: Mapping[Sharer, float] = field(default_factory=dict)
 
     def among(self, sharers: Iterable[Sharer]) -> Shares[Sharer]:
-        """The same with these, of whom newcomers begin now; whoever waits for nothing is forgotten."""
+        """The shares of these, of whom newcomers begin now; whoever waits for nothing is forgotten."""
         return Shares(self.clock, {sharer: self.begins.get(sharer, self.clock) for sharer in sharers})
 
     def first(self, seconds: Mapping[Sharer, float]) -> Sharer:
-        """Who would be done first; the earlier one of equals."""
+        """The sharer that would be done first; the earlier one of equals."""
         return min(seconds, key=lambda sharer: self.begins[sharer] + seconds[sharer])
 
     def after(self, sharer: Sharer, seconds: float) -> Shares[Sharer]:
@@ -64,7 +64,7 @@ class Queue:
     statements: Mapping[str, Shares[Hashable]] = field(default_factory=dict)
 
     def among(self, requests: Sequence[Request]) -> Queue:
-        """The same with these requests; those that are new begin to wait."""
+        """The queue with these requests; those that are new begin to wait."""
         by_owner = _grouped(requests, lambda request: request.owner)
         statements = {
             owner: self.statements.get(owner, Shares()).among(

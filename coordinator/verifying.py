@@ -38,7 +38,7 @@ _COLUMNS: Final = """
 """
 
 Difference: TypeAlias = tuple[str, str, int]
-"""On which side there is more of a row, the row as text, how many more."""
+"""The side on which there is more of a row, the row as text, and how many more."""
 
 
 @dataclass(frozen=True, slots=True)

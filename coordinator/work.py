@@ -17,7 +17,7 @@ from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.warehouse import table_buffer
 
 PUBLISHED: Final = -1
-"""As a subplan: who reads the answer's buffer and writes its table; of the tables: where the period began."""
+"""Stands for the publication in offsets: up to where it has read; of the tables, where the period began."""
 
 Offsets: TypeAlias = Mapping[tuple[int, str], int]
 """How far each subplan has read each buffer; under the buffer that it writes: the firing that wrote last."""

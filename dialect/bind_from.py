@@ -190,7 +190,7 @@ class FromBinder:
 
 
 def _named_places(table: Table, tree: exp.Expr) -> tuple[int, ...]:
-    """Where the columns stand whose names occur in a query: it does not depend on the others."""
+    """The places of the columns whose names occur in a query, which does not depend on the others."""
     if _NAMES not in tree.meta:
         tree.meta[_NAMES] = frozenset(folded(identifier) for identifier in tree.find_all(exp.Identifier))
     return tuple(place for place, column in enumerate(table.columns) if column.name in tree.meta[_NAMES])

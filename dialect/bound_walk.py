@@ -38,7 +38,7 @@ def inside(node: object, depth: int = 0) -> Iterator[tuple[object, int]]:
 
 
 def _plain(node: object, depth: int = 0) -> Iterator[tuple[object, int]]:
-    """As `inside`, but an aggregate that is a window function counts for its arguments only."""
+    """What `inside` gives, but of an aggregate that is a window function only the arguments."""
     yield node, depth
     below: Iterable[object] = children(node)
     if isinstance(node, Window) and isinstance(node.call, Aggregate):

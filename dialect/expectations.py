@@ -44,7 +44,7 @@ def parse_expectations(text: str) -> tuple[Expectation, ...]:
 
 
 def rows_expected(text: str | None, tables: Iterable[TableName]) -> dict[TableName, int]:
-    """Of these tables the rows that a text states, if there is one; what it says last counts."""
+    """The rows that a text, if there is one, states of these tables; what it says last counts."""
     expectations = parse_expectations(text) if text is not None else ()
     return {
         table: expectation.rows

@@ -160,7 +160,7 @@ class _Finder(Visitor):
         self._casts.append(location)
 
     def note_only_cast(self) -> None:
-        """Where there is one cast alone, it is meant, whatever its types."""
+        """Note the only cast of a query, which is meant whatever its types are."""
         if len(self._casts) == 1:
             self._note("cast", "", self._casts[0])
 

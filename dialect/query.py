@@ -169,7 +169,7 @@ def _call(node: Tree) -> Tree:
 
 
 def _unqualified(names: Tree) -> Tree:
-    """With an empty search_path a bare name is one of pg_catalog."""
+    """The names without pg_catalog, which a bare name means under an empty search_path."""
     if len(names) == 2 and names[0] == {"String": {"sval": "pg_catalog"}}:
         return names[1:]
     return names

@@ -55,10 +55,10 @@ SHOWN = -1
 """`Call.function` of round(numeric, int4) where there are no more digits than that: it rounds nothing."""
 
 BEYOND = -2
-"""Of beyond(numeric): the number if it is too long to be summed as a decimal, else NULL."""
+"""The oid of beyond(numeric): the number if it is too long to be summed as a decimal, else NULL."""
 
 LONG_SUM = -3
-"""Of long_sum(numeric, numeric[]): a sum and further numbers, however long, without zeros at its end."""
+"""The oid of long_sum(numeric, numeric[]): a sum and more numbers, however long, without zeros at its end."""
 
 OWN_FUNCTIONS = frozenset((SHOWN, BEYOND, LONG_SUM))
 """What plans call and PostgreSQL does not have."""

@@ -142,7 +142,7 @@ def _float_to_integer(storage: Plain) -> Change:
 
 
 def _numeric_to_float(argument: Rendered) -> Rendered:
-    """Of NaN, the infinities, and what has more digits than a decimal, the text tells which it is."""
+    """The numeric as a float; NaN, the infinities and what has too many digits are read from the text."""
     if is_whole(argument):
         return cast(value_of(argument).sql, Plain.FLOAT64)
     value, text = fields_of(argument.sql)

@@ -262,7 +262,7 @@ def _extracted(finish: Callable[[str, Rendered, Rendered], Rendered]) -> Builder
 
 
 def _of_finite(field: str, value: Rendered, field_value: Rendered) -> str:
-    """Of an infinite date some fields are NULL, and those that grow with it are infinite."""
+    """A field's value: of an infinite date some fields are NULL, and those that grow with it are infinite."""
     infinite = cast("NULL", field_value.storage).sql
     if field in _GROWING and field_value.storage is Plain.FLOAT64:
         number = days_of(value.sql) if value.storage is Plain.DATE else microseconds_of(value.sql)

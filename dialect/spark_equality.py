@@ -115,7 +115,7 @@ def greatest(rendered: Rendered, condition: str = "TRUE") -> str:
 
 
 def _extreme(name: str, rendered: Rendered, condition: str) -> str:
-    """Of equal values the least, or greatest, by what tells them apart."""
+    """The least or the greatest, and of equal values the least or greatest by what tells them apart."""
     if not has_forms(rendered.storage):
         return f"{name}(CASE WHEN {condition} THEN {rendered.sql} END)"
     place = f"named_struct('value', {comparable(rendered).sql}, 'form', {identity(rendered)})"

@@ -42,7 +42,7 @@ def _of_texts(left: str, right: str) -> str:
 
 
 def _of_numbers(left: str, right: str, opposite: str) -> str:
-    """Both as integers: without the point, and with as many digits behind where that was."""
+    """The quotient of both as integers: without the point, and with as many digits behind where that was."""
     scales = f"named_struct('dividend', {scale_of_text(left)}, 'divisor', {scale_of_text(right)})"
     scale = "greatest(scales.dividend, scales.divisor)"
     dividend, divisor = (

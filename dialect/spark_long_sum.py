@@ -41,7 +41,7 @@ def long_sum(total: Rendered, numbers: Rendered) -> Rendered:
 
 
 def _of_texts() -> str:
-    """All as integers with as many digits behind where the point was, cut into parts of the same length."""
+    """The sum of all as integers with equally many digits behind the point, cut into parts of one length."""
     scale = f"array_max(transform(texts, text -> {scale_of_text('text')}))"
     digits = f"concat(translate(text, '-.', ''), repeat('0', scale - {scale_of_text('text')}))"
     sign = "CASE WHEN text LIKE '-%' THEN -1BD ELSE 1BD END"

@@ -126,7 +126,7 @@ def common_storage(storages: Sequence[Storage]) -> Storage:
 
 
 def comparison_storage(one: Storage, other: Storage) -> Storage:
-    """The same where it does not matter how values are written."""
+    """A storage of both, where it does not matter how values are written."""
     if isinstance(one, Decimal) and isinstance(other, Decimal):
         return _decimal_of_both(one, other)
     return _wider(one, other)
@@ -167,6 +167,6 @@ def _array_of_both(one: ListOf | Shaped, other: ListOf | Shaped) -> Storage:
 
 
 def _decimal_of_both(one: Decimal, other: Decimal) -> Decimal:
-    """Where it lacks digits, storing is an error and no rounding."""
+    """A decimal for both; where it lacks digits, storing is an error and no rounding."""
     integral = max(one.precision - one.scale, other.precision - other.scale)
     return decimal(integral, max(one.scale, other.scale))

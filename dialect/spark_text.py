@@ -62,7 +62,7 @@ def _cased(source: str, target: str) -> Builder:
 
 
 def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    """From the start, also before the text, so many characters."""
+    """So many characters from the start, which may lie before the text."""
     value, start = arguments[0].sql, arguments[1].sql
     first = f"CASE WHEN {start} < 1 THEN 1 ELSE {start} END"
     if len(arguments) == 2:

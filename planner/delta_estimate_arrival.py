@@ -38,7 +38,7 @@ def shares(condition: Scalar, left: Part, right: Part) -> Callable[[Frame], Shar
 
 
 def recent(condition: Scalar, left: Part, right: Part) -> Callable[[Frame], Share]:
-    """Of the rows of a content that meet what came on the other side: how many have just come as well."""
+    """The share of just arrived rows among those of a content that meet what came on the other side."""
     pair = both_grow(condition, left.columns, right.columns)
     buffers = [leaf[0] for leaf in left.origin if isinstance(leaf, tuple) and leaf[1] is Moment.AFTER]
     if pair is None:
@@ -68,7 +68,7 @@ def _overlap(one: tuple[Share, Share], other: tuple[Share, Share]) -> Vector:
 
 
 def _values(frame: Frame, part: Part, column: Spread) -> tuple[Share, Share]:
-    """From and to which share of all values those of the part are."""
+    """The share of all values at which those of the part begin, and the one at which they end."""
     if column.fresh:
         return _fresh(frame, column)
     return 0.0, frame.grown((column.source,), Moment.BEFORE if part.before else Moment.AFTER)

@@ -17,7 +17,7 @@ from planner.statistics import ColumnStatistics
 from planner.weighted import Moment, Tallied, Tally
 
 _UNIQUE: Final = 0.9
-"""From this share of different values on, each new row is taken to have a new one."""
+"""If at least this share of values is different, each new row is taken to have a new one."""
 
 _APART: Final = 2.5
 """Standard deviations between the counts of small and of large groups, rows being spread evenly."""
@@ -33,14 +33,14 @@ def tallied(part: Part, keys: Sequence[Field], columns: Sequence[Tallied], ledge
 
 
 def grouped(part: Part, keys: Sequence[Field], columns: Sequence[Aggregated], ledger: Ledger) -> Part:
-    """As of tallies; what an aggregate gives is taken to have always changed."""
+    """Groups estimated as tallies are; what an aggregate gives is taken to have always changed."""
     groups = _by_keys(part, keys, False, ledger)
     spread = _of_groups(groups.rows, Moves.ALWAYS, groups.rows)
     return replace(groups, columns={**groups.columns, **{column.field.column: spread for column in columns}})
 
 
 def first(part: Part, limit: int | None, ledger: Ledger) -> Part:
-    """As many rows as may be; the new ones are among them as they are among all."""
+    """At most so many rows of each group; new rows have the same share of them as of all."""
     most = np.inf if limit is None else float(limit)
 
     def cut(rows: Vector, news: Vector) -> Flow:

@@ -18,7 +18,7 @@ _LEAST = 1e-9
 
 
 def negated(part: Part) -> Part:
-    """The same rows with the other sign."""
+    """The estimate of the same rows with the other sign."""
 
     def turn(flow: Flow) -> Flow:
         return flow[[DELETES, UPDATES, INSERTS, MOVED, BASIS]]
@@ -55,7 +55,7 @@ def summed(parts: Sequence[Part], nodes: Sequence[Weighted], fields_: Sequence[F
 
 
 def consolidated(part: Part, ledger: Ledger) -> Part:
-    """Of rows replaced by rows that are the same nothing is left; one replaced often is replaced once."""
+    """The rows summed up: a row replaced by the same row is gone, and one replaced often is replaced once."""
     moves = max((spread.moves for spread in part.columns.values()), default=Moves.NEVER)
 
     def merge(flow: Flow) -> Flow:

@@ -18,7 +18,7 @@ from planner.weighted import Pairs, Rows, Sum, Weighted, fields
 Columns: TypeAlias = frozenset[int]
 
 MOST_TERMS: Final = 8
-"""So many inputs have each a term with all others in it; of more, halves are joined first."""
+"""Up to so many inputs each have a term with all others in it; the halves of more are joined first."""
 
 
 @dataclass(frozen=True, slots=True)

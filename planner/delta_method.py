@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Method(Enum):
-    """From the change and the old state; so if nothing was taken away; from the input's new content."""
+    """How a result is updated: from change and state, so without retractions only, or from new content."""
 
     LINEAR = "linear"
     COMBINE = "combine"

@@ -23,7 +23,7 @@ FEATURES: Final = ("jobs", "operators", "changes", "contents", "joined", "gather
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One of the two: what a firing does, or how everything that is there is computed from scratch."""
+    """The estimate of what a firing does, or of computing everything that is there from scratch."""
 
     steps: tuple[tuple[int, Part], ...]
     ledger: Ledger

@@ -68,7 +68,7 @@ Written: TypeAlias = "list[Written] | str | int | bool | None"
 
 
 def fingerprint(delta: DeltaPlan, values: Iterable[Scalar], layout: int) -> str:
-    """Of the plan, of the columns over what it gives, and of the layout in which rows are stored."""
+    """The fingerprint of the plan, of the columns over what it gives, and of how rows are stored."""
     written: Written = [
         layout,
         [_buffer(buffer) for buffer in delta.buffers],

@@ -72,7 +72,7 @@ def _various(measured: Iterable[Measured]) -> Sequence[Measured]:
 
 
 def _speed(works: Vector, predicted: Vector) -> float:
-    """By how many times more work firings are here than predicted; of a few only a part is believed."""
+    """How many times as much work firings took as predicted; of a few of them only a part is believed."""
     count = len(works)
     return float(np.median(works / np.maximum(predicted, 1e-9)) ** (count / (count + 1.0)))
 

@@ -43,7 +43,7 @@ def gross(flow: Flow) -> Vector:
 
 
 def net(flow: Flow) -> Vector:
-    """By how many rows a content grows."""
+    """The number of rows by which a content grows."""
     grown: Vector = flow[INSERTS] - flow[DELETES]
     return grown
 

@@ -90,7 +90,7 @@ def _under(place: int, feeding: Mapping[int, tuple[int, ...]]) -> set[int]:
 
 
 def _feeding(paths: tuple[Path, ...]) -> Mapping[int, tuple[int, ...]]:
-    """By the place of each path, in order from the tables: those of the paths that write what it reads."""
+    """The places of the paths that write what a path reads, by its place, in order from the tables."""
     return {
         place: tuple(below for below, other in enumerate(paths) if other.writes == path.reads)
         for place, path in enumerate(paths)

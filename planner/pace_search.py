@@ -138,7 +138,7 @@ def incrementability(before: Outcome, after: Outcome) -> float:
 
 
 def _comparable(value: float) -> float:
-    """So that what is equal but for the last digits is taken in its order."""
+    """The value without its last digits, so that values equal but for these are taken in their order."""
     return value if isinf(value) else float(f"{value:.9g}")
 
 

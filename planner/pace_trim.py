@@ -9,7 +9,7 @@ from typing import Final
 from planner.pace_search import Raise, Search
 
 _LESS: Final = 1.0 - 1e-9
-"""Of so much more than the last digits is work less."""
+"""Work counts as less if it differs in more than its last digits."""
 
 _TRIES: Final = 100
 """Settings that are looked at to do with other raises."""

@@ -76,7 +76,7 @@ class KnownProperties:
 
 
 def _scan(scan: Scan, table: Table | None) -> Properties:
-    """As the table's constraints say, of the columns that are read."""
+    """What the table's constraints say of the columns that are read."""
     if table is None:
         return Properties(column_numbers(scan))
     read = {column.attribute: column.field.column for column in scan.columns}

@@ -161,7 +161,7 @@ class _Walk:
     def _sources_of_pair(
         self, left: Weighted, right: Weighted, condition: Scalar, column: int
     ) -> Sources | None:
-        """Of the side that has the column, or of a column of the other that it is equal to."""
+        """The sources of the column in the side that has it, or of an equal column of the other side."""
         side, other = (left, right) if _has(left, column) else (right, left)
         sources = self.sources(side, column)
         partners = (partner for equal, partner in _equated(side, other, condition) if equal == column)

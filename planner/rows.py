@@ -57,7 +57,7 @@ def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
 
 
 def _single_pair(join: Join | DependentJoin, tables: Tables, fixed: frozenset[int]) -> bool:
-    """One row on the left, whose columns then are fixed, and at most one partner of it."""
+    """Whether there is one row on the left, whose columns then are fixed, with at most one partner."""
     columns, conditions = column_numbers(join), conjuncts(join.condition)
     match join.kind:
         case JoinKind.SEMI | JoinKind.ANTI:

@@ -33,7 +33,7 @@ _MOST_REMEMBERED: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """By how many times more rows were seen than expected: of those that come, and of those taken back."""
+    """How many times as many rows were seen as expected: inserted rows, and retracted ones."""
 
     inserts: float = 1.0
     retractions: float = 1.0
@@ -43,7 +43,7 @@ Corrections: TypeAlias = Mapping[int, Correction]
 """Corrections by the buffers that subplans write."""
 
 OwnWeights: TypeAlias = Mapping[int, Weights]
-"""By the buffers that subplans write: weights of those whose firings have been measured."""
+"""The weights of subplans whose firings have been measured, by the buffers that they write."""
 
 
 @dataclass(frozen=True, slots=True)

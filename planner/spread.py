@@ -18,7 +18,7 @@ from planner.statistics import ColumnStatistics
 
 
 class Moves(IntEnum):
-    """In how many of the rows that are replaced a column's value is another one."""
+    """How often a column has another value in the row that replaces one."""
 
     NEVER = 0
     OFTEN = 1  # in half of them: a table's columns
@@ -73,7 +73,7 @@ def moves_of(value: Scalar, columns: Spreads) -> Moves:
 
 
 def filtered(columns: Spreads, condition: Scalar, share: float) -> Spreads:
-    """After a condition that so many rows meet: a column that it looks at alone has as many fewer values."""
+    """The spreads after a condition that so many rows meet; a column read alone has as many fewer values."""
     alone: dict[int, float] = {}
     for conjunct in conjuncts(condition):
         read = references(conjunct)
@@ -114,7 +114,7 @@ def limited(columns: Spreads, rows: float) -> Spreads:
 
 
 def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
-    """Of pairs: of equal columns both have the fewer values; what is looked up by new values is new."""
+    """The spreads of pairs: equal columns have the fewer values; what new values look up is new."""
     new = both_grow(condition, change, other)
     fresh = new is not None and change[new[0]].fresh
     looked_up = {number: replace(spread, fresh=fresh and spread.grows) for number, spread in other.items()}
@@ -133,7 +133,7 @@ def growing(keys: Iterable[int], columns: Spreads) -> tuple[int, ...]:
 
 
 def growing_pairs(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, ...]:
-    """For each equality the buffer with whose rows the values grow that pairs are spread over."""
+    """For each equality, the buffer with whose rows the number of values grows that pairs are spread over."""
     both, sources = {**left, **right}, list[int]()
     for conjunct in conjuncts(condition):
         pair = _equal(conjunct, both)

@@ -22,7 +22,7 @@ _SUM: Final = 2114
 _OF_THEIR_OWN: Final = frozenset(("min", "max", "bool_and", "bool_or", "every"))
 _NUMERIC_TO_INT8: Final = 1779
 _MOST: Final = 3
-"""So many different digits make groups of each other; of more, one step is better."""
+"""With more columns of different digits than these, one step is better than two."""
 
 _INT4: Final = SqlType(INT4)
 _INT8: Final = SqlType(INT8)

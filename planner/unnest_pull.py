@@ -66,7 +66,7 @@ def pull(plan: Plan, outer: frozenset[int], numbers: Numbers, *, as_set: bool) -
 
 
 def pull_keys(plan: Plan, outer: frozenset[int], numbers: Numbers) -> PulledKeys | None:
-    """As `pull`, if equalities are all that is pulled."""
+    """What `pull` gives, if equalities are all that is pulled."""
     return _Pull(outer, numbers).keys(plan)
 
 

@@ -31,7 +31,7 @@ class Counts:
         return sum(self.load(worker) for worker in range(self._workers))
 
     def least_loaded(self) -> int:
-        """Who should take the next connection; the asker itself where it is as good as any."""
+        """The worker that should take the next connection; the asker itself where it is as good as any."""
         return min(range(self._workers), key=lambda worker: (self.load(worker), worker != self.me))
 
     def assign(self, worker: int, change: int = 1) -> None:

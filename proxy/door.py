@@ -208,7 +208,7 @@ def tell(channel: Channel, error: Error) -> None:
 
 
 async def read_exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes of a connection that is no transport yet."""
+    """Read so many bytes of a connection that is no transport yet."""
     data = b""
     while len(data) < size:
         data += await receive(connection, size - len(data))
@@ -216,7 +216,7 @@ async def read_exactly(connection: socket.socket, size: int) -> bytes:
 
 
 async def receive(connection: socket.socket, size: int, flags: int = 0) -> bytes:
-    """At least one byte of a connection that is no transport yet."""
+    """Read at least one byte of a connection that is no transport yet."""
     loop = asyncio.get_running_loop()
     while True:
         try:

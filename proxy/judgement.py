@@ -61,7 +61,7 @@ class Head:
 
 
 def read_head(words: str) -> Head | None:
-    """Of the question that `gavial.await_verdict` asks, in base64; None for what only looks like one."""
+    """Read the head of the question that `gavial.await_verdict` asks, in base64; None if it is none."""
     try:
         asked = json.loads(base64.b64decode(words))
         return Head(int(asked["ticket"]), str(asked["server"]), bool(asked.get("kept")))

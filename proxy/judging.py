@@ -132,7 +132,7 @@ def _judge_and_exit(signatures: Signatures, words: str, line: socket.socket, cpu
 
 
 def _limit(cpu_seconds: int) -> None:
-    """No question takes all there is, and one that takes long gives way to all others."""
+    """Limit what a question may take of the machine; one that takes long gives way to all others."""
     signal.signal(signal.SIGPROF, lambda _number, _frame: os.nice(_NICE))
     signal.setitimer(signal.ITIMER_PROF, _LONG_SECONDS)
     pages = int(open("/proc/self/statm").read().split()[0])  # noqa: SIM115

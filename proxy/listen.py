@@ -14,7 +14,7 @@ from catalog.errors import ConfigurationError
 _BACKLOG: Final = 1024
 _LONGEST_PATH: Final = 107
 _SOCKET_MODE: Final = 0o777
-"""As PostgreSQL's: who may log in is decided by password, and who may come near by the directory."""
+"""The mode of PostgreSQL's own socket: passwords decide who logs in, the directory who gets there."""
 
 
 def listen_tcp(host: str, port: int) -> list[socket.socket]:

@@ -193,7 +193,7 @@ def _listen(service: Service, stack: contextlib.ExitStack) -> list[socket.socket
 
 
 def _affordable(limits: Limits) -> Limits:
-    """As many connections as were asked for, if the process may open their descriptors."""
+    """The limits, with fewer connections where the process may not open so many descriptors."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     room = max(1, (hard - _DESCRIPTORS_SPARE) // _DESCRIPTORS_A_SESSION)

@@ -28,7 +28,7 @@ class Connector:
 
     @property
     def attempts(self) -> tuple[bool, ...]:
-        """With TLS or without, in the order to try until the server does more than refuse."""
+        """Whether to try with TLS or without, in order, until the server does more than refuse."""
         if self._context is None:
             return (False,)
         match self._upstream.sslmode:

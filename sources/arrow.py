@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 
 INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
-"""Of a NULL all parts are NULL, so that they have to be able to."""
+"""The type of intervals; the parts of a NULL are NULL, so each of them has to be nullable."""
 
 VALUE: Final = "value"
 TEXT: Final = "text"

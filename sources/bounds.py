@@ -16,7 +16,7 @@ MOST_CHARACTERS: Final = 64
 
 
 def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
-    """None where they are not known: no values, NaN, infinity, long text, types without a plain order."""
+    """The bounds; None for no values, NaN, infinity, long text, and types without a plain order."""
     if is_written(column.type):
         return _bounds_of_written(column)
     comparable = _comparable(column)

@@ -29,7 +29,7 @@ from sources.versions import Version, version_of
 log = logging.getLogger(__name__)
 
 PORTION_ROWS: Final = 5_000
-"""So many are copied at a time, because who follows changes waits for that."""
+"""So many rows are copied at a time, because whoever follows changes waits for that."""
 
 _TOLD: Final = """
     SELECT relation::oid::int8, old_rows, gavial.wants_key(relation), gavial.key_of(relation)::int[]

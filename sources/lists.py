@@ -87,7 +87,7 @@ def _same_width(lists: Values, heads: Positions, counts: Positions) -> tuple[Pos
 def _walk(
     lists: Values, heads: Positions, counts: Positions, bounds: Positions
 ) -> tuple[Positions, Positions]:
-    """The same for any elements: a cursor for each list moves over all lists' n-th elements at once."""
+    """Positions of any elements: a cursor for each list moves over all lists' n-th elements at once."""
     starts, lengths = np.zeros(bounds[-1], np.int64), np.zeros(bounds[-1], np.int64)
     cursors, ends = lists.starts + heads, lists.starts + lists.lengths
     longest = np.argsort(-counts, kind="stable")

@@ -23,7 +23,7 @@ SMALL_ROWS: Final = 250_000
 SMALL_BYTES: Final = 16 << 20
 MOST_ROWS: Final = FEWEST_BATCHES * SMALL_ROWS
 MOST_BYTES: Final = FEWEST_BATCHES * SMALL_BYTES
-"""Of the batches that are merged at a time, so that it takes about a second and little memory."""
+"""Size of the batches that are merged at a time, so that it takes about a second and little memory."""
 
 _EMPTIED: Final = """
     SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources

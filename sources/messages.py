@@ -18,7 +18,7 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:
-    """Of one table, in order: their kinds, where the first row of each begins and it ends, and its commit."""
+    """Messages of one table: their kinds, where the first row of each begins and it ends, and its commit."""
 
     octets: Octets
     kinds: npt.NDArray[np.uint8]

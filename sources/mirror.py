@@ -96,7 +96,7 @@ class Mirror:
             self._end()
 
     def commit(self, position: int) -> None:
-        """Whatever happened to the table up to there is in the file, if anything did since the last time."""
+        """Commit what happened to the table up to a position, if anything did since the last time."""
         if self._begun:
             with _failures():
                 self._session.execute("UPDATE position SET lsn = max(lsn, ?)", (position,))

@@ -48,7 +48,7 @@ class Digits:
 
 
 def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
-    """The same numbers; one that has no place in the decimal is an error, never rounded."""
+    """The numbers as decimals; one that has no place in the decimal is an error, never rounded."""
     count = values.read(">i2").astype(np.int64)
     if (count < 0).any() or (values.lengths != 2 * count + HEADER).any():
         raise ProtocolViolation("a numeric has another length than its digits")
@@ -75,7 +75,7 @@ def last_position(storage: Decimal) -> int:
 
 
 def _require_place(column: str, storage: Decimal, digits: Digits) -> None:
-    """No value has digits before or behind those of the decimal."""
+    """Raise an error if a value has digits before or behind those of the decimal."""
     whole = storage.precision - storage.scale
     first = (whole + 3) // 4 - 1
     top = int(digits.weight.max())
@@ -101,7 +101,7 @@ def _parts(column: str, storage: Decimal, digits: Digits) -> Iterator[tuple[int,
 
 
 def _number(parts: Iterator[tuple[int, NDArray[np.int64]]]) -> Words:
-    """All parts in one number; as many of them as fit are put together in 64 bits."""
+    """The number that all parts make; as many of them as fit are put together in 64 bits."""
     width, part = next(parts)
     words = np.zeros(len(part), np.uint64), np.zeros(len(part), np.uint64)
     for next_width, next_part in parts:

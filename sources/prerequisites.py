@@ -10,7 +10,7 @@ from catalog.errors import Error, InsufficientPrivilege, ObjectNotInState
 
 OLDEST: Final = 140000
 _MORE: Final = 10
-"""So many replication slots, and processes that serve them, are added where all are in use."""
+"""So many more replication slots, and processes that serve them, are advised where all are in use."""
 
 FACTS: Final = """
     SELECT current_setting('server_version_num')::int,

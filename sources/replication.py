@@ -18,7 +18,7 @@ from sources.senders import refusal_to_connect
 DATA, KEEPALIVE = b"wk"
 
 STATUS_SECONDS: Final = 10.0
-"""So often the server hears of us, whatever happens; it ends a silent connection after wal_sender_timeout."""
+"""The server hears of us at least so often; it ends a silent connection after wal_sender_timeout."""
 
 _SECONDS_TO_2000: Final = 946_684_800
 _OPTIONS: Final = (

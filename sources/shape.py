@@ -67,7 +67,7 @@ _LEAVES: Final = """
 
 
 def _stored(name: str, type: SqlType, types: Mapping[int, TypeSignature]) -> StoredColumn:
-    """Who reads a column of a type that cannot be stored is refused; the others need not be."""
+    """The column as it is stored; a type that cannot be stored is refused only to queries that read it."""
     try:
         return stored_column(name, type, types)
     except FeatureNotSupported:

@@ -40,7 +40,7 @@ def _written(column: StoredColumn, values: Values) -> str | None:
 
 
 def _with_room(column: StoredColumn) -> StoredColumn | None:
-    """The same column, stored so that there is room for such a value; None where there is no such way."""
+    """The column, stored so that there is room for such a value; None where there is no such way."""
     match column.storage:
         case Decimal() as decimal:
             return replace(column, storage=Written(decimal))

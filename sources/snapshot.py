@@ -105,7 +105,7 @@ def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
 
 
 def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[Rows]:
-    """In a transaction of its own, so that a lock somebody waits for is not held for long."""
+    """The rows of a piece, read in their own transaction: a lock somebody waits for is not held for long."""
     with connect(address, "gavial copy") as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True
@@ -116,7 +116,7 @@ def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Ite
 
 
 def _query(shape: Shape, piece: Piece) -> sql.Composed:
-    """By name, for a partition may number its columns in another way."""
+    """The query for a piece, with columns by name: a partition may number them in another way."""
     query = sql.SQL("SELECT {} FROM ONLY {} WHERE ctid >= {}::tid").format(
         sql.SQL(", ").join(sql.Identifier(column.stored.name) for column in shape.columns),
         sql.SQL(piece.leaf.name),

@@ -30,7 +30,7 @@ MEMORY_BYTES: Final = 48 << 20
 """So many bytes of messages are kept in memory; what is more goes to files."""
 
 PREFIX: Final = "gavial"
-"""Of the logical messages by which somebody asks that the position be committed."""
+"""The prefix of logical messages by which somebody asks that the position be committed."""
 
 
 @dataclass(slots=True)

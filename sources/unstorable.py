@@ -45,7 +45,7 @@ def alike(tables: Sequence[pa.Table]) -> list[pa.Table]:
 
 
 def unstorable_of(table: pa.Table, weight: str) -> dict[str, tuple[int, str]]:
-    """By column, the sum of the weights of rows with a value that cannot be stored, and why one cannot."""
+    """For each column with values that cannot be stored, the sum of their weights, and why one cannot."""
     if UNSTORABLE not in table.column_names:
         return {}
     sums: dict[str, tuple[int, str]] = {}

@@ -22,7 +22,7 @@ _DIGITS_OF_A_WORD: Final = 4
 
 
 def decode_written_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
-    """The same numbers; one that the decimal has no place for is a text alone."""
+    """The numbers as Written; one that the decimal has no place for is a text alone."""
     fits = _fitting(storage, values)
     scales = (values.read(">u2", 6) & _SCALE_BITS).astype(np.int64)
     if fits.all():

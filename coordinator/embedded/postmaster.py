@@ -70,7 +70,7 @@ class Postmaster:
         )
 
     def _is_ready(self) -> bool:
-        """Its lock file names our child first and its state last."""
+        """Whether its lock file, which names our child first and its state last, says that it is ready."""
         try:
             lines = (self.cluster.directory / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:

@@ -88,7 +88,7 @@ class Firing:
         return appended and all(self.ranges[one][0] == self.ranges[other][0] for one, other in guard.level)
 
     def go_on(self) -> None:
-        """It cannot be interrupted."""
+        """Do nothing: the firing cannot be interrupted."""
 
     def _bounds(self, buffer: int, moment: Moment) -> tuple[int, int]:
         start, end = self.ranges[buffer]

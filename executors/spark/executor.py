@@ -57,7 +57,7 @@ class SparkExecutor:
         return True
 
     def processor_seconds(self) -> float | None:
-        """Of the Java process, if it is ours alone, and of the thread that asks."""
+        """The seconds that the Java process, if it is ours alone, and the asking thread have spent."""
         return processor_seconds()
 
     def interrupt(self) -> None:
@@ -77,7 +77,7 @@ class SparkEngine:
 
     @staticmethod
     def of(settings: EngineSettings) -> SparkEngine:
-        """On this machine, unless another place was asked for."""
+        """An engine on this machine, unless another place was asked for."""
         master = settings.spark_master or "local[*]"
         return SparkEngine(
             SparkSettings(settings.scratch, master, settings.spark_remote, settings.spark_memory)

@@ -128,7 +128,7 @@ def _as_postgresql(condition: str, words: str) -> Error | None:
 
 
 def _field_overflow(words: str) -> Error:
-    """With PostgreSQL's DETAIL, where the digits are those of a declared type and not the most there are."""
+    """The error, with PostgreSQL's DETAIL where a declared type, not the greatest, lacks the digits."""
     digits = _DIGITS.search(words)
     if digits is None or int(digits[1]) == MAX_DIGITS:
         return NumericValueOutOfRange(_ANY_NUMBER)

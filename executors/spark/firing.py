@@ -25,7 +25,7 @@ from executors.spark.failures import FAILURES, as_error
 from executors.spark.types import row_type
 
 FEW_ROWS: Final = 20_000
-"""So many are worked in one task: it needs no shuffle."""
+"""So many rows are computed in one task, which needs no shuffle."""
 
 
 def fire(session: SparkSession, firing: Firing, buffers: Buffers) -> Outcome:

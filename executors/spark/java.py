@@ -19,7 +19,7 @@ from catalog.errors import ConfigurationError
 
 OLDEST = 17
 ANSWER_SECONDS = 15.0
-"""For what Java says of itself, which takes it a fraction of a second."""
+"""How long Java may take to tell its version, which takes it a fraction of a second."""
 
 VECTOR_MODULE = "jdk.incubator.vector"
 WRAPPER = """\

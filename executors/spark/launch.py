@@ -23,7 +23,7 @@ from catalog.errors import ConfigurationError
 from executors.spark.environment import environment
 
 START_SECONDS: Final = 60.0
-"""For Java alone, which takes a second or two; a machine that is busy may need many times that."""
+"""How long Java may take to start: it takes a second or two, on a busy machine many times that."""
 
 _LOOK_SECONDS: Final = 0.05
 _SAID_LINES: Final = 3
@@ -91,7 +91,7 @@ def _wait_for(
     go_on: Callable[[], bool],
     seconds: float,
 ) -> None:
-    """Until the process has said where it listens, which it does at once or not at all."""
+    """Wait until the process has said where it listens, which it does at once or not at all."""
     end = time.monotonic() + seconds
     while not told.exists():
         if process.poll() is not None:

@@ -163,7 +163,7 @@ class _Search:
         return _Tree(members, (left, right), cost, f"({left.text}{right.text})")
 
     def _size_of_pair(self, left: _Tree, right: _Tree) -> float:
-        """The same of two trees joined: the rows of very many relations multiplied would be no number."""
+        """The rows of two trees joined, from theirs: the rows of very many relations multiplied overflow."""
         members = left.members | right.members
         if members not in self._rows:
             rows = self._size(left.members) * self._size(right.members)
