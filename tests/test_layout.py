@@ -55,6 +55,19 @@ def test_no_function_is_long() -> None:
     assert long == []
 
 
+def test_no_variable_is_called_each() -> None:
+    """A loop variable is called what it is: `column`, `query`, `batch`."""
+    places = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in MODULES
+        if path.relative_to(ROOT).parts[0] in FOLDERS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Name) and node.id == "each")
+        or (isinstance(node, ast.arg) and node.arg == "each")
+    ]
+    assert places == []
+
+
 @pytest.mark.parametrize("folder", (*FOLDERS, "tests", "benchmarks"))
 def test_every_folder_says_what_it_is(folder: str) -> None:
     assert (ROOT / folder / "README.md").read_text().lower().startswith(f"# {folder}\n")
