@@ -18,7 +18,7 @@ class Backoff:
         return replace(self, seconds=min(max(2 * self.seconds, self.shortest), self.longest))
 
     def anew(self) -> Backoff:
-        """As before the first failure: it went well."""
+        """The state before the first failure, because it went well."""
         return replace(self, seconds=0.0)
 
     def after(self, lasted: float, steady: float) -> Backoff:

@@ -47,7 +47,7 @@ class Described:
 
     @staticmethod
     def of(asked: Mapping[str, Any]) -> Described:
-        """From what `gavial.question` gives."""
+        """The description that `gavial.question` gives."""
         views = {described["oid"]: view_from(described) for described in asked["views"]}
         tables = map(table_from, asked["tables"])
         return Described(

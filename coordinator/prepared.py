@@ -52,24 +52,24 @@ def prepare(
 def prepare_planned(
     connection: Connection, query: UUID, relation: int, bound: Bound, maintainable: Maintainable
 ) -> Prepared:
-    """The same, by this plan and for this table."""
+    """What is done for a query by this plan, with its result in this table."""
     work = _work(query, bound, maintainable)
     _require_captured(connection, work)
     return Prepared(work, _answer_table(connection, relation, work, maintainable), bound.tables)
 
 
 def _require_captured(connection: Connection, work: Work) -> None:
-    """What the plan reads of a table, its changes have to tell."""
+    """Raise an error unless the changes of tables tell all that the plan reads of them."""
     for buffer in work.plan.buffers:
         if not isinstance(buffer, TableBuffer):
             continue
-        found = connection.execute(
+        cursor = connection.execute(
             "SELECT a.attnum::int FROM gavial.told_columns(%(relation)s) a WHERE NOT EXISTS ("
             "SELECT FROM gavial.sources s WHERE s.relation = %(relation)s::oid AND s.state = 'captured' "
             "AND a.attnum = ANY (s.outdated))",
             {"relation": work.tables[buffer.number]},
         )
-        told = {row[0] for row in found}
+        told = {row[0] for row in cursor}
         for field, number in zip(buffer.fields, buffer.attributes, strict=True):
             if number not in told:
                 raise ObjectNotInState(
@@ -103,7 +103,7 @@ def _plan_anew(
 
 def _work(query: UUID, bound: Bound, maintainable: Maintainable) -> Work:
     plan = maintainable.planned.delta
-    oids = {each.name: each.oid for each in bound.tables}
+    oids = {table.name: table.oid for table in bound.tables}
     return Work(
         query,
         plan,
@@ -114,15 +114,15 @@ def _work(query: UUID, bound: Bound, maintainable: Maintainable) -> Work:
 
 
 def _answer_table(connection: Connection, relation: int, work: Work, maintainable: Maintainable) -> Answer:
-    buffer = next(each for each in work.plan.buffers if each.number == work.plan.answer)
+    buffer = next(buffer for buffer in work.plan.buffers if buffer.number == work.plan.answer)
     assert isinstance(buffer, NodeBuffer)
     schema = work.schemas[buffer.number]
     stored = tuple(
         StoredColumn(
-            name_of(each.column),
-            base_type_name(connection, each.type.oid, each.type.typmod),
-            schema[each.column] in _TIMES,
+            name_of(field.column),
+            base_type_name(connection, field.type.oid, field.type.typmod),
+            schema[field.column] in _TIMES,
         )
-        for each in buffer.fields
+        for field in buffer.fields
     )
     return Answer(relation, stored, maintainable.outputs, rounded_outputs(maintainable.planned.optimised))

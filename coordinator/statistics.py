@@ -18,13 +18,13 @@ _SIZES: Final = "SELECT gavial.sizes(oid) FROM unnest(%s::oid[]) AS t (oid)"
 
 
 def read_statistics(connection: Connection, tables: Iterable[Table]) -> Statistics:
-    """As PostgreSQL has them now; nothing of a table that was dropped meanwhile."""
+    """The statistics that PostgreSQL has now; none of a table that was dropped meanwhile."""
     cursor = connection.execute(_SIZES, ([table.oid for table in tables],))
     return statistics_of(sizes for (sizes,) in cursor if sizes is not None)
 
 
 def statistics_of(tables: Iterable[Mapping[str, Any]]) -> Statistics:
-    """From what `gavial.sizes` gives of each table."""
+    """The statistics of tables, from what `gavial.sizes` gives of each."""
     return Statistics(
         {
             TableName(table["schema"], table["name"]): _table(float(table["rows"]), table["columns"])

@@ -143,5 +143,5 @@ def _comparable(value: float) -> float:
 
 
 def levels(most: int) -> tuple[int, ...]:
-    """Each twice the one before, so that what is due at one is due at the next; the last one is the most."""
+    """Paces each twice the one before, so what is due at one is due at the next; the last is the most."""
     return tuple(sorted({2**exponent for exponent in range(most.bit_length())} | {most}))

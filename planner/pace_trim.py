@@ -38,7 +38,7 @@ class _Trimming:
     tries: int = 0
 
     def lowered(self, chosen: Raise, kept: int | None = None) -> Raise:
-        """First of knobs at the same pace together, which are due at the same times; but not the one kept."""
+        """The settings lowered, but for the one kept: first of knobs at one pace, which are due at once."""
         knobs = [knob for knob in range(len(chosen.settings)) if knob != kept]
         for pace in sorted({chosen.settings[knob] for knob in knobs}, reverse=True):
             chosen = self._lowest(chosen, [knob for knob in knobs if chosen.settings[knob] == pace])

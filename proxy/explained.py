@@ -52,7 +52,7 @@ class Explained:
 
     @property
     def planned(self) -> Planned:
-        """The plan."""
+        """The plan of the query."""
         return self.maintainable.planned
 
     def verdict(self, explain: Explain | None) -> Verdict:

@@ -23,7 +23,7 @@ from planner.statistics import Statistics
 from planner.weighted import DeltaPlan
 
 KeptPaces: TypeAlias = Mapping[str, Any]
-"""By the numbers of a plan's paths: pace, incrementability, reason."""
+"""The pace, incrementability and reason of each path of a plan, by its number."""
 
 _NOTHING: Final = 1e-9
 
@@ -56,9 +56,9 @@ class Outlook:
         corrections, own = (self.corrections, self.own) if is_kept else ({}, {})
         simulation = simulated(plan, statistics, self.arrivals, self.weights, corrections, own)
         knobs = knobs_of(self.goal.paces, simulation)
-        found = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end)
+        optimised = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end)
         chosen = None if kept is None else kept_paths(plan, kept)
-        return found if chosen is None else at_paces(found, simulation, chosen)
+        return optimised if chosen is None else at_paces(optimised, simulation, chosen)
 
     @property
     def is_wish(self) -> bool:
@@ -81,7 +81,7 @@ def kept_paths(plan: DeltaPlan, kept: KeptPaces) -> tuple[PathPlan, ...] | None:
 def read_outlook(
     figures: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> Outlook:
-    """From what `gavial.figures` and `gavial.sizes` give, and the options of the query."""
+    """The outlook, from what `gavial.figures` and `gavial.sizes` give, and the options of the query."""
     tables = {TableName(table["schema"], table["name"]): table for table in sizes}
     return Outlook(
         _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
@@ -98,7 +98,7 @@ def read_outlook(
 def _arrivals(
     figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
 ) -> Mapping[TableName, Arrivals]:
-    """As EXPECT says, unless the coordinator expects more; else what it expects; else as rows came so far."""
+    """The rows that EXPECT states, or more that the coordinator expects; else as many as came so far."""
     kept = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
     known = kept or dict(_forecast(figures, options, oids))
     kinds = _kinds(figures, oids)
@@ -108,7 +108,7 @@ def _arrivals(
 
 
 def _kinds(figures: Mapping[str, Any], oids: Mapping[TableName, int]) -> Mapping[TableName, Arrivals]:
-    """Of the changes that came so far."""
+    """The proportions of inserts, updates and deletes among the changes that came so far."""
     came: dict[int, list[Sequence[float]]] = {oid: [] for oid in oids.values()}
     for oid, _hour, *counts in figures["history"]:
         came[oid].append(counts)
@@ -120,7 +120,7 @@ def _kinds(figures: Mapping[str, Any], oids: Mapping[TableName, int]) -> Mapping
 def _forecast(
     figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
 ) -> Mapping[int, float]:
-    """For a period that begins now."""
+    """The rows expected of each table in a period that begins now."""
     rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids.values()}
     for oid, hour, count, *_kinds in figures["history"]:
         rows[oid][datetime.fromtimestamp(hour, UTC)] = count
