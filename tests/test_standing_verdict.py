@@ -61,7 +61,8 @@ def test_unbindable(connection: psycopg.Connection, begin: str, depth: int) -> N
         for number in range(depth):
             connection.execute(f'CREATE VIEW below_{number} ("Column") AS {query}'.encode())
             query = f"SELECT count(*) AS n FROM below_{number}"
-        assert refused(connection, f"CREATE STANDING QUERY q AS {query}").sqlstate == "0A000", text
+        sqlstate = "42P22" if "other" in text and "POSIX" in text else "0A000"
+        assert refused(connection, f"CREATE STANDING QUERY q AS {query}").sqlstate == sqlstate, text
         connection.execute("ROLLBACK TO s")
     connection.execute("CREATE STANDING QUERY q AS SELECT whole, count(*) AS n FROM fresh GROUP BY whole")
 
