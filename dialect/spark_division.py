@@ -12,7 +12,7 @@ from typing import Final
 
 from catalog.storage import MAX_DIGITS, Decimal
 from dialect.spark_long_division import QUOTIENT, long_quotient
-from dialect.spark_rendered import Number, Rendered, cast
+from dialect.spark_rendered import Number, Rendered, absolute, cast
 from dialect.spark_written import number_of, written
 
 MOST_SCALE: Final = 12
@@ -66,9 +66,9 @@ def _rounded(left: Rendered, right: Rendered, digits: int) -> Rendered:
     quotient = _of_spark(left, right)
     half = f"{quotient.sql} % {_power(digits)} = {_power(digits + 1)} * 5"
     exact = Decimal(MAX_DIGITS, _LONG.scale + _decimal(right).scale)
-    rest = cast(f"abs({left.sql}) % abs({right.sql})", exact).sql
+    rest = cast(f"{absolute(left)} % {absolute(right)}", exact).sql
     fraction = cast(f"{quotient.sql} % 1", Decimal(_LONG.scale, _LONG.scale)).sql
-    below = f"{half} AND {rest} < {cast(f'{fraction} * abs({right.sql})', exact).sql}"
+    below = f"{half} AND {rest} < {cast(f'{fraction} * {absolute(right)}', exact).sql}"
     least = f"{quotient.sql} - {_power(_LONG.scale)}"
     return cast(f"round(CASE WHEN {below} THEN {least} ELSE {quotient.sql} END, {digits})", _SHORT)
 
@@ -76,8 +76,8 @@ def _rounded(left: Rendered, right: Rendered, digits: int) -> Rendered:
 def _of_spark(left: Rendered, right: Rendered) -> Rendered:
     """The magnitude by Spark's division, which gives 25 digits for operands of these scales."""
     scale = _decimal(right).scale
-    dividend = cast(f"abs({left.sql})", Decimal(MAX_DIGITS, MAX_DIGITS - _LONG.scale + scale))
-    divisor = cast(f"abs({right.sql})", Decimal(MAX_DIGITS, scale))
+    dividend = cast(absolute(left), Decimal(MAX_DIGITS, MAX_DIGITS - _LONG.scale + scale))
+    divisor = cast(absolute(right), Decimal(MAX_DIGITS, scale))
     return Rendered(f"({dividend.sql} / {divisor.sql})", _LONG)
 
 
@@ -88,7 +88,7 @@ def _power(digits: int) -> str:
 
 def _leading(value: Rendered) -> str:
     """The leading digit to the base 10000 and its place: 10000 * place + digit."""
-    size = f"abs({value.sql})"
+    size = absolute(value)
     whole = f"CAST(floor({size}) AS STRING)"
     length = f"(char_length({whole}) - 1)"
     above = f"{length} DIV 4 * {_BASE} + CAST(left({whole}, {length} % 4 + 1) AS INT)"

@@ -21,7 +21,8 @@ def beyond(value: Rendered) -> Rendered:
     assert isinstance(value.storage, Written)
     decimal, text = fields_of(value.sql)
     special = f"{text} IN ('NaN', 'Infinity', '-Infinity')"
-    short = f"abs({decimal}) < 1{'0' * MOST_BEFORE}BD OR {special}"
+    limit = f"1{'0' * MOST_BEFORE}BD"
+    short = f"{decimal} > -{limit} AND {decimal} < {limit} OR {special}"
     return Rendered(f"CASE WHEN {short} THEN NULL ELSE {value.sql} END", value.storage)
 
 

@@ -11,12 +11,24 @@ from dialect.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constan
 from dialect.spark_division import MOST_SCALE, divided
 from dialect.spark_long_division import long_quotient
 from dialect.spark_long_sum import beyond, long_sum
-from dialect.spark_rendered import Builder, Rendered, cast, decimal, failing, named, unsupported
+from dialect.spark_rendered import (
+    Builder,
+    Rendered,
+    absolute,
+    cast,
+    decimal,
+    failing,
+    named,
+    opposite,
+    unsupported,
+)
 from dialect.spark_shadows import SHADOWS, is_computed, is_near, shadow_of, with_specials
 from dialect.spark_written import (
     SPECIAL,
     is_whole,
     is_written_number,
+    magnitude,
+    negated,
     number_of,
     scale_of_text,
     shown,
@@ -31,6 +43,8 @@ SCALE: Final = 3281
 TRIM_SCALE: Final = 5043
 _ADDED: Final = (1724, 1725)
 _MULTIPLIED: Final = 1726
+_WHOLE_QUOTIENTS: Final = (1973, 1980)
+_ROUNDED: Final = (1707, 1708)
 
 # A product with more digits behind the point would leave hardly any before it.
 _MOST_SCALE: Final = 26
@@ -131,9 +145,18 @@ def quotient(left: Rendered, right: Rendered) -> Rendered:
     return divided(left, right)
 
 
-def _same_digits(symbol: str) -> Builder:
+def _whole_quotient_has_room(left: Rendered, right: Rendered) -> bool:
+    """Whether the digits that Spark leaves before the point of a quotient are enough for every one."""
+    before = _integral(left) + 1 + scale_of(right)
+    behind = max(6, max(scale_of(left), scale_of(right)) + scale_of(right) + _integral(right) + 1)
+    if (excess := before + behind - MAX_DIGITS) > 0:
+        behind -= excess // 2 + 1
+    return _integral(left) + scale_of(right) <= MAX_DIGITS - behind
+
+
+def _same_digits(written_as: Callable[[Rendered], str]) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        return cast(f"({symbol}({arguments[0].sql}))", arguments[0].storage)
+        return cast(written_as(arguments[0]), arguments[0].storage)
 
     return build
 
@@ -204,6 +227,17 @@ def _scaled(builder: Builder, scale: Callable[[Sequence[str]], str] | None = Non
     return build
 
 
+def _of_sign(of_decimal: Callable[[Rendered], str], of_any: Callable[[Rendered], Rendered]) -> Builder:
+    """What only changes the sign; `of_any` does it where the decimal is not the value in every row."""
+    of_decimals = _scaled(_same_digits(of_decimal), _same)
+
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        [argument] = arguments
+        return of_decimals(call, arguments) if is_whole(argument) else of_any(argument)
+
+    return build
+
+
 def _scale(value: Rendered) -> Rendered:
     if is_whole(value):
         number = number_of(value)
@@ -235,6 +269,10 @@ def is_always_exact(call: Call, arguments: Sequence[Rendered]) -> bool:
         return True
     if call.function == DIVISION or any(map(is_written_number, arguments)):
         return False
+    if call.function in _WHOLE_QUOTIENTS:
+        return _whole_quotient_has_room(*arguments)
+    if call.function in _ROUNDED and _integral(arguments[0]) == MAX_DIGITS:
+        return False
     if call.function not in (*_ADDED, _MULTIPLIED):
         return True
     scales, integrals = list(map(scale_of, arguments)), list(map(_integral, arguments))
@@ -252,12 +290,12 @@ NUMERICS: Final[Mapping[int, Builder]] = {
     1726: _scaled(_product, _added),
     DIVISION: _quotient,
     **dict.fromkeys((1728, 1729), _scaled(_remainder, _greatest)),
-    **dict.fromkeys((1973, 1980), _scaled(_whole_quotient)),
-    **dict.fromkeys((1704, 1705), _scaled(_same_digits("abs"), _same)),
-    1771: _scaled(_same_digits("-"), _same),
+    **dict.fromkeys(_WHOLE_QUOTIENTS, _scaled(_whole_quotient)),
+    **dict.fromkeys((1704, 1705), _of_sign(absolute, magnitude)),
+    1771: _of_sign(opposite, negated),
     1915: lambda _, arguments: arguments[0],
     1706: _scaled(_sign),
-    **dict.fromkeys((1707, 1708), _scaled(_round)),
+    **dict.fromkeys(_ROUNDED, _scaled(_round)),
     **dict.fromkeys((1709, 1710), _scaled(_truncate)),
     **dict.fromkeys((1711, 2167), _scaled(_whole("ceil"))),
     1712: _scaled(_whole("floor")),

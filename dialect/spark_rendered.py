@@ -28,6 +28,7 @@ _NAMES: Final = {
     Plain.TIMESTAMPTZ: "TIMESTAMP",
     Plain.INTERVAL: "STRUCT<months: INT, days: INT, microseconds: BIGINT>",
 }
+_SIGNED_DIGITS: Final = 34
 INTERVAL_PARTS: Final = ("months", "days", "microseconds")
 _WIDER: Final = (Plain.INT16, Plain.INT32, Plain.INT64)
 _WIDENED: Final = ((Plain.FLOAT32, Plain.FLOAT64), (Plain.DATE, Plain.TIMESTAMP))
@@ -96,6 +97,22 @@ def text_literal(text: str) -> str:
 def cast(sql: str, storage: Storage) -> Rendered:
     """The value as this type, with an error where it does not fit."""
     return Rendered(f"CAST({sql} AS {spark_type(storage)})", storage)
+
+
+def opposite(number: Rendered) -> str:
+    """A decimal with the other sign: that of Spark rounds to 34 digits."""
+    return f"(-({number.sql}))" if _has_few_digits(number) else f"(0BD - {number.sql})"
+
+
+def absolute(number: Rendered) -> str:
+    """A decimal without its sign: that of Spark rounds a negative one to 34 digits."""
+    if _has_few_digits(number):
+        return f"abs({number.sql})"
+    return f"greatest({number.sql}, {opposite(number)})"
+
+
+def _has_few_digits(number: Rendered) -> bool:
+    return isinstance(number.storage, Decimal) and number.storage.precision <= _SIGNED_DIGITS
 
 
 def failing(condition: str, sqlstate: str, message: str, otherwise: str) -> str:

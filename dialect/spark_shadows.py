@@ -19,10 +19,8 @@ SHADOWS: Final[Mapping[int, Callable[..., str]]] = {
     1724: lambda left, right: f"({left} + {right})",
     1725: lambda left, right: f"({left} - {right})",
     1726: lambda left, right: f"({left} * {right})",
-    1771: lambda value: f"(-{value})",
-    **dict.fromkeys((1704, 1705), lambda value: f"abs({value})"),
 }
-"""The functions of numerics that have a result for NaN and infinities, in double precision."""
+"""The functions of two numerics that have a result for NaN and infinities, in double precision."""
 
 
 def is_computed(rendered: Rendered) -> bool:

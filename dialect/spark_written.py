@@ -6,11 +6,22 @@ than the decimal. It passes and is compared; computing with it here is an error 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from catalog.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
-from dialect.spark_rendered import Number, Rendered, cast, named, spark_type, text_literal, unsupported
+from dialect.spark_rendered import (
+    Number,
+    Rendered,
+    absolute,
+    cast,
+    named,
+    opposite,
+    spark_type,
+    text_literal,
+    unsupported,
+)
 from dialect.spark_shapes import parts_of, shaped, with_shape
 
 _NO_DECIMAL: Final = (
@@ -126,6 +137,28 @@ def trimmed(value: Rendered) -> Rendered:
         _unless_null(value.sql, decimal, f"CASE WHEN instr({text}, '.') > 0 THEN {short} ELSE {text} END"),
         value.storage,
     )
+
+
+def negated(value: Rendered) -> Rendered:
+    """The opposite of a numeric of any size, NaN and the infinities too; zero has no sign."""
+    _, text = fields_of("each")
+    other_sign = (
+        f"CASE WHEN {text} LIKE '-%' THEN substring({text}, 2) "
+        f"WHEN {text} = 'NaN' OR translate({text}, '0.', '') = '' THEN {text} ELSE concat('-', {text}) END"
+    )
+    return _with_sign(value, opposite, other_sign)
+
+
+def magnitude(value: Rendered) -> Rendered:
+    """A numeric of any size without its sign, NaN and the infinities too."""
+    return _with_sign(value, absolute, f"trim(LEADING '-' FROM {fields_of('each')[1]})")
+
+
+def _with_sign(value: Rendered, of_decimal: Callable[[Rendered], str], text: str) -> Rendered:
+    assert isinstance(value.storage, Written)
+    decimal = cast(of_decimal(Rendered(fields_of("each")[0], value.storage.value)), value.storage.value)
+    struct = f"CAST({_unless_null('each', decimal.sql, text)} AS {spark_type(value.storage)})"
+    return Rendered(named("each", value.sql, struct), value.storage)
 
 
 def text_of(rendered: Rendered) -> str:

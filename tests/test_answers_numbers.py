@@ -34,6 +34,8 @@ OF_ALL: Final = {
     "wide": "SELECT id, w * w AS p, c * 1.10 AS x, 1.10 AS y, c + 1e-30 AS z FROM n",
     "rounded": "SELECT id, round(c, 4) AS r, trunc(c, 4) AS t, round(c) AS w, ceil(c) AS u, sign(c) AS s "
     "FROM n",
+    "signed": "SELECT array_agg(-a ORDER BY id) AS a, array_agg(abs(b) ORDER BY id) AS b, "
+    "array_agg(-abs(-c) ORDER BY id) AS c, count(*) FILTER (WHERE -a < b AND abs(c) > 1e20) AS n FROM n",
     "filtered": "SELECT id, a FROM n WHERE a > b OR a = 2.5 OR a = 'NaN' OR b < -1e20",
     "chosen": "SELECT id, CASE WHEN g > 0 THEN a ELSE 0 END AS x, coalesce(c, 0) AS y, "
     "coalesce(a, b, 1.0) AS z, nullif(a, 2.5) AS n, greatest(a, b) AS g, least(a, c) AS l FROM n",
