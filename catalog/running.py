@@ -117,6 +117,11 @@ class Offset:
     position: int
 
 
+def has_queries(connection: Connection) -> bool:
+    """Whether there are standing queries in the database."""
+    return connection.execute("SELECT FROM gavial.queries LIMIT 1").rowcount > 0
+
+
 def running_queries(connection: Connection) -> tuple[Running, ...]:
     """All standing queries of the database, but none where the database is a copy of another."""
     return tuple(Running(*row) for row in connection.execute(_QUERIES))

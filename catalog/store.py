@@ -138,6 +138,11 @@ def forget_batches(connection: Connection, files: Collection[str]) -> int:
     return connection.execute("DELETE FROM gavial.batches WHERE file = ANY (%s)", (list(files),)).rowcount
 
 
+def has_batches(connection: Connection) -> bool:
+    """Whether there has to be a warehouse."""
+    return connection.execute("SELECT FROM gavial.batches LIMIT 1").rowcount > 0
+
+
 def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, ...]:
     """The batches of a buffer, or of all of them, in the order of their positions."""
     cursor = connection.execute(

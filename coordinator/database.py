@@ -12,13 +12,16 @@ import psycopg
 from psycopg import Connection
 
 from catalog.backoff import Backoff
+from catalog.captured import has_slot, has_tables, tell_generated_columns
 from catalog.errors import DiskFull, Error
-from catalog.store import Attempt, note_failure, take_over
+from catalog.installation import is_elsewhere, is_installed
+from catalog.running import has_queries
+from catalog.store import Attempt, has_batches, note_failure, take_over
 from coordinator.answering import Answers
 from coordinator.capturing import Capturing
 from coordinator.engine import EngineThread
 from coordinator.failures import Reports
-from coordinator.identity import check_identity, check_rights, is_elsewhere
+from coordinator.identity import check_identity, check_rights
 from coordinator.orders import Orders
 from coordinator.retrying import Retrying
 from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
@@ -44,26 +47,7 @@ _LONGEST_PAUSE_SECONDS: Final = 10.0
 
 def has_work(connection: Connection) -> bool:
     """Whether there are tables to capture in this database, or there were until lately."""
-    installed = connection.execute("SELECT to_regclass('gavial.capture')").fetchone()
-    if installed is None or installed[0] is None:
-        return False
-    cursor = connection.execute("SELECT FROM gavial.capture WHERE slot IS NOT NULL")
-    return has_tables(connection) or cursor.rowcount > 0
-
-
-def has_tables(connection: Connection) -> bool:
-    """Whether there are tables to capture."""
-    return connection.execute("SELECT FROM gavial.sources LIMIT 1").rowcount > 0
-
-
-def has_batches(connection: Connection) -> bool:
-    """Whether there has to be a warehouse."""
-    return connection.execute("SELECT FROM gavial.batches LIMIT 1").rowcount > 0
-
-
-def _has_queries(connection: Connection) -> bool:
-    """Whether Spark will be needed, and not only capture."""
-    return connection.execute("SELECT FROM gavial.queries LIMIT 1").rowcount > 0
+    return is_installed(connection) and (has_tables(connection) or has_slot(connection))
 
 
 class Database:
@@ -132,7 +116,7 @@ class Database:
         with connect(self._address, "gavial coordinator") as session:
             check_rights(session)
             # Also where the rest has to be resumed: an upgrade of the server makes it another one.
-            session.execute("SELECT gavial.tell_generated_columns()")
+            tell_generated_columns(session)
             installation = check_identity(session)
             warehouse = Warehouse(f"{self._orders.warehouse}/{installation}")
             place = Place(self._address, take_over(session), warehouse)
@@ -141,7 +125,7 @@ class Database:
                 forget_lost(session, place)
             remove_unnamed(session, place)
             if has_tables(session):
-                if _has_queries(session):
+                if has_queries(session):  # and not only capture is needed, but Spark
                     self._engine.warm()
                 slot = f"gavial_{installation.hex}"
                 scratch = Path(self._orders.scratch, str(installation), "scratch")

@@ -7,26 +7,19 @@ from uuid import UUID
 from psycopg import Connection
 
 from catalog.errors import ConfigurationError
+from catalog.installation import read_installation
 from sources.prerequisites import FACTS, facts_from, lacks_of_login, refusal_of
-
-
-def is_elsewhere(connection: Connection) -> bool:
-    """Whether the database is a copy, or was restored, and no query of it was resumed since."""
-    row = connection.execute("SELECT gavial.is_elsewhere()").fetchone()
-    return row is None or bool(row[0])
 
 
 def check_identity(connection: Connection) -> UUID:
     """The installation in this database; a copy must not touch what is the original's."""
-    row = connection.execute("SELECT id, gavial.is_elsewhere() FROM gavial.installation").fetchone()
-    assert row is not None
-    if row[1]:
+    installation = read_installation(connection)
+    if installation.is_elsewhere:
         raise ConfigurationError(
             "this database is a copy or was restored",
             hint="ALTER STANDING QUERY … RESUME builds the answers anew.",
         )
-    assert isinstance(row[0], UUID)
-    return row[0]
+    return installation.id
 
 
 def check_rights(connection: Connection) -> None:

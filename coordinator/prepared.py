@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from catalog.base_types import base_type_name
+from catalog.captured import told_columns
 from catalog.errors import ObjectNotInState
 from catalog.running import Running, lock_query, plan_of, save_plan
 from catalog.schema import Table
@@ -63,13 +64,7 @@ def _require_captured(connection: Connection, work: Work) -> None:
     for buffer in work.plan.buffers:
         if not isinstance(buffer, TableBuffer):
             continue
-        cursor = connection.execute(
-            "SELECT a.attnum::int FROM gavial.told_columns(%(relation)s) a WHERE NOT EXISTS ("
-            "SELECT FROM gavial.sources s WHERE s.relation = %(relation)s::oid AND s.state = 'captured' "
-            "AND a.attnum = ANY (s.outdated))",
-            {"relation": work.tables[buffer.number]},
-        )
-        told = {row[0] for row in cursor}
+        told = told_columns(connection, work.tables[buffer.number])
         for field, number in zip(buffer.fields, buffer.attributes, strict=True):
             if number not in told:
                 raise ObjectNotInState(
