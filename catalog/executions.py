@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Final
@@ -152,6 +152,14 @@ def dearness(connection: Connection, query: UUID) -> float:
     """How many times as long the firings since the latest trigger took as the model says of them."""
     row = connection.execute(_DEARNESS, {"query": query}).fetchone()
     return 1.0 if row is None or not row[0] else float(row[0])
+
+
+def triggers_fired(connection: Connection, query: UUID, most: int) -> Sequence[datetime]:
+    """When the latest triggers of a query fired, the latest last."""
+    cursor = connection.execute(
+        "SELECT fired FROM gavial.triggers WHERE query_id = %s ORDER BY fired DESC LIMIT %s", (query, most)
+    )
+    return [row[0] for row in cursor][::-1]
 
 
 def record_trigger(

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 from psycopg import Connection
 
+from catalog.arrivals import known_time, rows_by_hour, rows_by_kind
+from catalog.executions import triggers_fired
 from catalog.paces import Period
 from catalog.running import Running
 from catalog.schema import Table, TableName
@@ -18,23 +20,8 @@ from coordinator.straying import expected_rows
 from dialect.expectations import rows_expected
 from planner.schedule import Arrivals
 
-_HISTORY: Final = """
-    SELECT a.relation::oid::int8, a.hour, a.rows FROM gavial.arrivals a
-    WHERE a.relation::oid = ANY (%s::oid[]) AND a.hour > now() - interval '29 days'
-"""
-_KINDS: Final = """
-    SELECT a.relation::oid::int8, sum(a.rows)::float8, sum(a.updates)::float8, sum(a.deletes)::float8
-    FROM gavial.arrivals a
-    WHERE a.relation::oid = ANY (%s::oid[]) AND a.hour > now() - interval '29 days' GROUP BY 1
-"""
-_FIRED: Final = """
-    SELECT fired FROM gavial.triggers WHERE query_id = %s ORDER BY fired DESC LIMIT 21
-"""
-_SINCE: Final = """
-    SELECT least(min(t.fired), (SELECT min(a.hour) + interval '1 hour' FROM gavial.arrivals a
-                                WHERE a.relation::oid = ANY (%s::oid[]))), now()
-    FROM gavial.triggers t WHERE t.query_id = %s
-"""
+_MOST_TRIGGERS: Final = 21
+"""So many of the latest triggers say how long a period usually is."""
 
 
 def expected_arrivals(
@@ -43,7 +30,10 @@ def expected_arrivals(
     """The arrivals expected from the last trigger to the next; none where nobody knows."""
     oids = [table.oid for table in tables]
     kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
-    kinds |= {oid: kind_of(*counts) for oid, *counts in connection.execute(_KINDS, (oids,))}
+    kinds |= {
+        came.relation: kind_of(came.rows, came.updates, came.deletes)
+        for came in rows_by_kind(connection, oids)
+    }
     said = rows_expected(query.options.get("EXPECT"), (table.name for table in tables))
     coming = _coming(connection, query, oids, period)
     arrivals = {}
@@ -73,10 +63,8 @@ def _coming(
 
 def _history(connection: Connection, query: Running, oids: Sequence[int]) -> History:
     rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids}
-    for oid, hour, count in connection.execute(_HISTORY, (oids,)):
-        rows[oid][hour] = count
-    fired = [row[0] for row in connection.execute(_FIRED, (query.id,))]
-    since = connection.execute(_SINCE, (oids, query.id)).fetchone()
-    assert since is not None
-    began, now = since
-    return History(rows, began or now, now, fired[::-1])
+    for came in rows_by_hour(connection, oids):
+        rows[came.relation][came.hour] = came.rows
+    fired = triggers_fired(connection, query.id, _MOST_TRIGGERS)
+    known = known_time(connection, query.id, oids)
+    return History(rows, known.since or known.now, known.now, fired)
