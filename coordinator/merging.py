@@ -11,6 +11,7 @@ from typing import Final
 from psycopg import Connection
 
 from catalog.errors import DamagedBatch, InputOutputError
+from catalog.mergeable import Mergeable, next_mergeable
 from sources.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.place import Place
 from sources.rewrites import copy_anew
@@ -21,21 +22,6 @@ log = logging.getLogger(__name__)
 _REST_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 60.0
 """Between two looks, when there was nothing to merge, and when it failed."""
-
-# Who has not read a buffer yet will read all of it. A buffer of a node is read by its own query.
-_NEXT: Final = """
-    WITH read AS (SELECT o.buffer, min(o.position) AS upto FROM gavial.offsets o GROUP BY 1), settled AS (
-        SELECT b.*, (s.emptied - '0/0')::int8 AS emptied,
-            coalesce(r.upto, (c.position - '0/0')::int8) AS below
-        FROM gavial.batches b CROSS JOIN gavial.capture c LEFT JOIN read r USING (buffer)
-            LEFT JOIN gavial.sources s ON b.buffer = 'table-' || s.relation::oid
-        WHERE s.state = 'captured' OR b.buffer LIKE 'node-%%'
-    )
-    SELECT buffer, below FROM settled WHERE to_offset <= below GROUP BY buffer, below, schema_version
-    HAVING count(*) FILTER (WHERE rows <= %(rows)s AND bytes <= %(bytes)s) >= %(fewest)s
-        OR bool_or(to_offset < emptied AND emptied <= below)
-    ORDER BY random() LIMIT 1
-"""
 
 
 class Merging:
@@ -63,21 +49,21 @@ class Merging:
         if time.monotonic() < self._next:
             return
         self._remove()
-        bounds = {"rows": SMALL_ROWS, "bytes": SMALL_BYTES, "fewest": FEWEST_BATCHES}
-        row = connection.execute(_NEXT, bounds).fetchone()
-        if row is None:
+        mergeable = next_mergeable(connection, rows=SMALL_ROWS, bytes=SMALL_BYTES, fewest=FEWEST_BATCHES)
+        if mergeable is None:
             self._next = time.monotonic() + _REST_SECONDS
             return
         try:
-            self._merge(connection, *row)
+            self._merge(connection, mergeable)
         except (DamagedBatch, InputOutputError, OSError) as error:
-            log.error("buffer %s cannot be merged: %s", row[0], error)
+            log.error("buffer %s cannot be merged: %s", mergeable.buffer, error)
             self._next = time.monotonic() + _PAUSE_SECONDS
             if isinstance(error, DamagedBatch):
-                copy_anew(connection, self._place, row[0], error.message)
+                copy_anew(connection, self._place, mergeable.buffer, error.message)
 
-    def _merge(self, connection: Connection, buffer: str, below: int) -> None:
-        files = merge_batches(connection, self._place, buffer, below)
+    def _merge(self, connection: Connection, mergeable: Mergeable) -> None:
+        buffer = mergeable.buffer
+        files = merge_batches(connection, self._place, buffer, mergeable.below)
         log.info("buffer %s: %d files are replaced", buffer, len(files))
         if is_table_buffer(buffer):
             self._garbage.append((self._captured(), files))

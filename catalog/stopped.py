@@ -1,0 +1,72 @@
+"""Tables whose capture was stopped, and how they are copied again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from catalog.awaited import AWAITED
+
+_STOPPED: Final = f"""
+    SELECT s.relation::oid::int8 AS relation,
+        gavial.ungranted(s.relation, current_user) IS NOT NULL OR NOT gavial.is_published(s.relation)
+            AS is_forbidden,
+        EXISTS (SELECT FROM gavial.runs JOIN gavial.reads r USING (query_id)
+                WHERE r.relation = s.relation AND runs.state IN ('waiting', 'running') AND {AWAITED}
+                  AND (s.attempted IS NULL OR s.attempted < runs.asked)) AS is_awaited
+    FROM gavial.sources s WHERE s.state = 'stopped'
+"""
+_CAPTURED: Final = (
+    "SELECT relation::oid::int8 FROM gavial.sources WHERE state = 'captured' AND relation::oid = ANY (%s)"
+)
+_AGAIN: Final = """
+    WITH free AS (
+        SELECT relation FROM gavial.sources
+        WHERE relation::oid = %s AND state = 'stopped' FOR UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s SET state = 'joining', detail = NULL FROM free
+    WHERE s.relation = free.relation
+"""
+_STILL_FORBIDDEN: Final = """
+    WITH free AS (
+        SELECT relation FROM gavial.sources
+        WHERE relation::oid = %s AND state = 'stopped' FOR UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s SET attempted = clock_timestamp() FROM free WHERE s.relation = free.relation
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedTable:
+    """A table that is not captured for the time being.
+
+    `is_forbidden`: the login may not read it, or no change of it is published. `is_awaited`: a statement
+    waits for it that has seen no attempt yet.
+    """
+
+    relation: int
+    is_forbidden: bool
+    is_awaited: bool
+
+
+def stopped_tables(connection: Connection) -> tuple[StoppedTable, ...]:
+    """All that are stopped."""
+    cursor = connection.cursor(row_factory=class_row(StoppedTable))
+    return tuple(cursor.execute(_STOPPED))
+
+
+def captured_among(connection: Connection, relations: Collection[int]) -> frozenset[int]:
+    """Those of the tables that are captured."""
+    return frozenset(row[0] for row in connection.execute(_CAPTURED, (list(relations),)))
+
+
+def copy_again(connection: Connection, relation: int) -> None:
+    """Have a stopped table join again; nobody is waited for who is about to change it."""
+    connection.execute(_AGAIN, (relation,))
+
+
+def note_forbidden(connection: Connection, relation: int) -> None:
+    """Say that there was an attempt in vain: whoever waits need not until somebody grants what is missing."""
+    connection.execute(_STILL_FORBIDDEN, (relation,))
