@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from catalog.schema import Column, ForeignKey, Table, TableName, View
+from catalog.schema import Column, ForeignKey, Table, TableName, Tables, View, Views
 from catalog.signatures import Signatures, TypeSignature
 from catalog.types import SqlType
 
 Description: TypeAlias = Mapping[str, Any]
 """What `gavial.relation` gives for one relation; for a view with its `text`."""
+
+Sizes: TypeAlias = Mapping[str, Any]
+"""What `gavial.sizes` gives for one table: its name, its `rows`, and statistics of its `columns`."""
 
 
 def table_from(described: Description) -> Table:
@@ -39,6 +42,44 @@ def view_from(described: Description) -> View:
     """A view with its SELECT."""
     table = table_from(described)
     return View(table.name, described["text"], table.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A hidden view with everything below it, as its database describes it.
+
+    `binary`: text under the database's own collation has the order of its bytes.
+    """
+
+    view: View
+    views: Views
+    tables: Tables
+    types: list[list[Any]]
+    binary: bool
+
+    @staticmethod
+    def of(asked: Mapping[str, Any]) -> Described:
+        """The description that `gavial.question` gives."""
+        views = {described["oid"]: view_from(described) for described in asked["views"]}
+        tables = map(table_from, asked["tables"])
+        return Described(
+            views[asked["view"]],
+            {view.name: view for view in views.values()},
+            {table.name: table for table in tables},
+            asked["types"],
+            asked["binary"],
+        )
+
+
+def is_whole(asked: Mapping[str, Any]) -> bool:
+    """Whether everything that the question is about was there while it was put together.
+
+    What describes a relation is looked up later than the snapshot from which the list of relations comes.
+    """
+    views, tables = asked["views"] or (), asked["tables"]
+    views_are_there = all(view is not None and view["text"] is not None for view in views)
+    view_is_there = views_are_there and any(view["oid"] == asked["view"] for view in views)
+    return view_is_there and all(table is not None for table in tables)
 
 
 def with_types(signatures: Signatures, described: Iterable[Iterable[Any]]) -> Signatures:

@@ -52,13 +52,13 @@ class StoppedTable:
 
 
 def stopped_tables(connection: Connection) -> tuple[StoppedTable, ...]:
-    """All that are stopped."""
+    """The tables that are stopped now."""
     cursor = connection.cursor(row_factory=class_row(StoppedTable))
     return tuple(cursor.execute(_STOPPED))
 
 
 def captured_among(connection: Connection, relations: Collection[int]) -> frozenset[int]:
-    """Those of the tables that are captured."""
+    """Which of the tables are captured."""
     return frozenset(row[0] for row in connection.execute(_CAPTURED, (list(relations),)))
 
 

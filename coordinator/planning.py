@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg import Connection
 
-from catalog.description import table_from, view_from, with_types
+from catalog.description import Described, with_types
+from catalog.description_postgres import read_described
 from catalog.errors import ConcurrentChange
-from catalog.schema import Table, Tables, View, Views
+from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import LAYOUT
 from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
@@ -28,35 +28,6 @@ from planner.delta_method import Method
 from planner.fingerprint import fingerprint
 from planner.plan import Planned, plan
 from planner.statistics import Statistics
-
-_QUESTION = "SELECT gavial.question(%s, '{}')"
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A hidden view with everything below it, as its database describes it.
-
-    `binary`: text under the database's own collation has the order of its bytes.
-    """
-
-    view: View
-    views: Views
-    tables: Tables
-    types: list[list[Any]]
-    binary: bool
-
-    @staticmethod
-    def of(asked: Mapping[str, Any]) -> Described:
-        """The description that `gavial.question` gives."""
-        views = {described["oid"]: view_from(described) for described in asked["views"]}
-        tables = map(table_from, asked["tables"])
-        return Described(
-            views[asked["view"]],
-            {view.name: view for view in views.values()},
-            {table.name: table for table in tables},
-            asked["types"],
-            asked["binary"],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +65,10 @@ def bind_described(described: Described, signatures: Signatures) -> Bound:
 
 def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:
     """The SELECT of a hidden view as it stands now; ConcurrentChange where a part of it was dropped."""
-    row = connection.execute(_QUESTION, (view,)).fetchone()
-    assert row is not None
-    asked: dict[str, Any] = row[0]
-    if not _is_whole(asked):
+    described = read_described(connection, view)
+    if described is None:
         raise ConcurrentChange("the standing query, or a relation that it reads, was dropped")
-    return bind_described(Described.of(asked), signatures)
-
-
-def _is_whole(asked: dict[str, Any]) -> bool:
-    """Whether everything that the question is about was there while it was put together.
-
-    What describes a relation is looked up later than the snapshot from which the list of relations comes.
-    """
-    views, tables = asked["views"] or (), asked["tables"]
-    views_are_there = all(view is not None and view["text"] is not None for view in views)
-    view_is_there = views_are_there and any(view["oid"] == asked["view"] for view in views)
-    return view_is_there and all(table is not None for table in tables)
+    return bind_described(described, signatures)
 
 
 @dataclass(frozen=True, slots=True)

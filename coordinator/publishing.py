@@ -11,6 +11,7 @@ import pyarrow as pa
 from psycopg import Connection, errors
 from psycopg.sql import SQL, Composed, Identifier
 
+from catalog.answers import add_missing_columns, permit_writing
 from catalog.errors import AnswerDiffers, ConcurrentChange
 from catalog.failpoints import failpoint
 from coordinator.copying_out import as_csv
@@ -60,7 +61,7 @@ def apply_changes(
     """
     if changes.num_rows == 0 and not anew:
         return 0, 0
-    connection.execute("SELECT pg_catalog.set_config('gavial.publishing', %s, true)", (str(answer.relation),))
+    permit_writing(connection, answer.relation)
     name = table_name(connection, answer.relation)
     _load(connection, answer, changes)
     connection.execute(_finished(answer, name, _domains(connection, answer.relation), anew))
@@ -85,9 +86,7 @@ def add_columns(connection: Connection, relation: int, view: int) -> None:
     end = time.monotonic() + _LOCK_SECONDS
     while not _is_locked_alone(connection, table_name(connection, relation), last=time.monotonic() > end):
         time.sleep(_LOCK_PAUSE_SECONDS)
-    row = connection.execute("SELECT gavial.add_columns_command(%s, %s)", (relation, view)).fetchone()
-    if row is not None and row[0]:
-        connection.execute(row[0])
+    add_missing_columns(connection, relation, view)
 
 
 def _is_locked_alone(connection: Connection, name: Identifier, *, last: bool) -> bool:

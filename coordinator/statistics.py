@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any, Final
+from typing import Any
 
 from psycopg import Connection
 
+from catalog.description import Sizes
+from catalog.description_postgres import read_sizes
 from catalog.schema import Table, TableName
 from catalog.types import SqlType
 from dialect.scalar import Constant
 from planner.instants import number_of
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 
-_SIZES: Final = "SELECT gavial.sizes(oid) FROM unnest(%s::oid[]) AS t (oid)"
-
 
 def read_statistics(connection: Connection, tables: Iterable[Table]) -> Statistics:
     """The statistics that PostgreSQL has now; none of a table that was dropped meanwhile."""
-    cursor = connection.execute(_SIZES, ([table.oid for table in tables],))
-    return statistics_of(sizes for (sizes,) in cursor if sizes is not None)
+    return statistics_of(read_sizes(connection, [table.oid for table in tables]))
 
 
-def statistics_of(tables: Iterable[Mapping[str, Any]]) -> Statistics:
+def statistics_of(tables: Iterable[Sizes]) -> Statistics:
     """The statistics of tables, from what `gavial.sizes` gives of each."""
     return Statistics(
         {

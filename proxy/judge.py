@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from catalog.description import with_types
+from catalog.description import Described, with_types
 from catalog.errors import NotMaintainable
 from catalog.signatures import Signatures
-from coordinator.planning import Described, KeptPlan, bind_described, plan_as_kept, plan_bound
+from coordinator.planning import KeptPlan, bind_described, plan_as_kept, plan_bound
 from coordinator.statistics import statistics_from_json, statistics_of
 from dialect.expectations import check_expectations
 from dialect.places import Places, place_of

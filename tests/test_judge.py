@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pytest
 
+from catalog.description import Described
 from catalog.errors import Error
 from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
-from coordinator.planning import Described, Maintainable, bind_described, plan_bound
+from coordinator.planning import Maintainable, bind_described, plan_bound
 from coordinator.statistics import statistics_of, statistics_to_json
 from dialect.places import places_in
 from dialect.statements import Query
