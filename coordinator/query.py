@@ -179,12 +179,14 @@ class StandingQuery:
 
     def _without_room(self, connection: Connection, position: int) -> dict[tuple[int, int], str]:
         """The columns that it reads, by buffers and their numbers in the plan, with such a value; and why."""
-        names = {self.work.name(table): table for table in self.work.tables}
+        names = {buffer: self.work.name(buffer) for buffer in self.work.tables}
+        values = unstorable_columns(connection, frozenset(names.values()), position)
+        # Several buffers are of one table where a query reads it several times, each with columns of its own.
         return {
-            (names[name], number): why
-            for (name, column), why in unstorable_columns(connection, names.keys(), position).items()
-            for number, stored in self.work.columns(names[name]).items()
-            if stored == column
+            (buffer, number): values[name, column]
+            for buffer, name in names.items()
+            for number, column in self.work.columns(buffer).items()
+            if (name, column) in values
         }
 
     def _fire(

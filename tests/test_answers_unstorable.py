@@ -77,11 +77,13 @@ def test_a_value_that_cannot_be_stored_is_there_before_the_query(user: psycopg.C
 
 
 ARRAYS = """
+    CREATE TABLE u (a int PRIMARY KEY, b int[], c int[]); INSERT INTO u VALUES (1, '{1}', '{2}');
     CREATE TABLE t (a int PRIMARY KEY, b int[], c text[], d numeric(6,2)[], e time[], f int[]);
     INSERT INTO t SELECT g, ARRAY[g, NULL], ARRAY['a,' || g], ARRAY[g], ARRAY[time '12:00'], '{1}'
     FROM generate_series(1, 5) g
 """
 OF_ARRAYS = {
+    "of_two_reads": "SELECT b FROM u UNION ALL SELECT c FROM u",
     "reads": "SELECT a, b, c, d, e FROM t",
     "groups": "SELECT b, count(*) AS n, sum(a) AS s FROM t GROUP BY b",
     "distinct_values": "SELECT DISTINCT c FROM t",
@@ -103,7 +105,8 @@ def test_arrays_of_any_shape_are_stored(user: psycopg.Connection) -> None:
         user.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())
     wait_until_answered(user, OF_ARRAYS)
     for change in (
-        "UPDATE t SET b = '{{1,2},{3,4}}' WHERE a = 2; UPDATE t SET b = '[0:1]={1,NULL}' WHERE a = 3",
+        "UPDATE t SET b = '{{1,2},{3,4}}' WHERE a = 2; UPDATE t SET b = '[0:1]={1,NULL}' WHERE a = 3; "
+        "UPDATE u SET b = '{{1,2}}'",
         "INSERT INTO t VALUES (6, '{1,2,3,4}', '{{x,\"y,\"},{NULL,\"\"}}', '[2:2]={NaN}', '{}', '{}')",
         "UPDATE t SET f = '{{1,2},{3,4}}', d = '{{1.00},{2}}', e = '{{24:00}}' WHERE a IN (1, 2)",
         "DELETE FROM t WHERE a IN (2, 3); UPDATE t SET c = NULL, b = NULL WHERE a = 6",
