@@ -34,6 +34,7 @@ C: Final = 950
 TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
 CONCAT: Final = 3058
 DIVISION: Final = 1727
+SIGNED: Final = (1704, 1705, 1771)
 ANY_NUMBER: Final = SqlType(NUMERIC)
 MOST_ROWS: Final = 400
 
@@ -75,6 +76,9 @@ CONSTANTS: Final[dict[int, tuple[int, tuple[str, ...]]]] = {
 def packed(precision: int, scale: int) -> SqlType:
     """numeric(precision, scale)."""
     return SqlType(NUMERIC, (precision << 16 | scale) + 4)
+
+
+LONGEST: Final = packed(38, 0)
 
 
 def sized(oid: int, length: int, collation: int = C) -> SqlType:
@@ -122,6 +126,8 @@ def edges(type_: SqlType) -> tuple[str | None, ...]:
         return (None, *values, "2", "-2", "5")
     if type_ == ANY_NUMBER:
         return (None, *values, *NO_DECIMALS, "2.50", "-1.000", "1.5000000000000000000000", "0.00", "1e15")
+    if type_ == LONGEST:
+        return (None, "0", "-5", "9" * 38, f"-{'9' * 38}", "-12345678901234567890123456789012345678")
     return (None, *values)
 
 
@@ -150,6 +156,8 @@ def _variants(oid: int, arguments: Sequence[int]) -> Iterator[tuple[SqlType, ...
     yield tuple(map(typed, arguments))
     if NUMERIC in arguments and (oid in NUMERICS or oid in COMPARISONS) and oid != DIVISION:
         yield tuple(ANY_NUMBER if each == NUMERIC else typed(each) for each in arguments)
+    if oid in SIGNED:
+        yield (LONGEST,)
 
 
 def _calls(oid: int, name: str, types: tuple[SqlType, ...], result: int) -> Iterator[Case]:
@@ -162,7 +170,9 @@ def _calls(oid: int, name: str, types: tuple[SqlType, ...], result: int) -> Iter
             references.insert(place, Constant(value, types[place]))
             written.insert(place, literal(value, types[place]).replace("{", "{{").replace("}", "}}"))
         call = Call(oid, name, Notation.FUNCTION, tuple(references), C, SqlType(result))
-        shown = f"{name} {oid} {value} {'free' if ANY_NUMBER in types else ''}"
+        shown = (
+            f"{name} {oid} {value} {'free' if ANY_NUMBER in types else 'longest' if LONGEST in types else ''}"
+        )
         yield Case(shown.strip(), f'pg_catalog."{name}"({", ".join(written)})', call, rest)
 
 
