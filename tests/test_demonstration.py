@@ -59,6 +59,7 @@ def run_sessions(document: Path, data: Path) -> None:
     for exchange in typed:
         done = subprocess.run([*psql, exchange.statement], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{exchange.statement}\n{done.stderr}"
+        assert {"DETAIL:", "HINT:"}.isdisjoint(map(str.strip, done.stderr.splitlines())), done.stderr
         shown = "\n".join(exchange.printed)
         assert is_as_shown(exchange.printed, done.stdout.splitlines()), f"{shown}\nis\n{done.stdout}"
 
