@@ -280,6 +280,19 @@ def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:
     return int(row[0])
 
 
+def last_changes(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, int]:
+    """Up to where the tables that these queries read have changes in the warehouse."""
+    if not queries:
+        return {}
+    cursor = connection.execute(
+        "SELECT r.query_id, max(b.to_offset)::int8 FROM gavial.reads r "
+        "JOIN gavial.batches b ON b.buffer = 'table-' || r.relation::oid "
+        "WHERE r.query_id = ANY (%s) GROUP BY r.query_id",
+        (list(queries),),
+    )
+    return dict(cursor.fetchall())
+
+
 def is_wanted(connection: Connection, query: Running) -> bool:
     """Whether a query is still what it was when it began to be worked."""
     cursor = connection.execute(

@@ -28,6 +28,7 @@ from catalog.running import (
     forget_history,
     forget_node_batches,
     is_wanted,
+    last_changes,
     note_due,
     require_copied_before,
     running_queries,
@@ -236,6 +237,7 @@ class Answering:
             {id: sum(period.came.values()) for id, period in came.items()},
             self._resting.now(asked),
             self._resting.seen_at,
+            last_changes(connection, self._resting.seen_at),
             {query.id for query in queries if self._is_emptied(query)},
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
@@ -30,15 +30,16 @@ class Situation:
     """What is known besides the queries themselves.
 
     `position`: up to where changes are captured. `rows_waiting`: of queries whose trigger counts rows.
-    `resting`: queries that failed lately; where an error was `seen_at` a position, only new changes can mend
-    it. `emptied`: queries whose result a crash may have emptied.
+    `resting`: queries that failed lately; where their data had an error `seen_at` a position, only newer
+    changes of what they read, of which the last are at `changed_at`, can mend it. `emptied`: queries whose result a crash may have emptied.
     """
 
     now: datetime
     position: int
     rows_waiting: Mapping[UUID, int]
     resting: Collection[UUID] = ()
-    seen_at: Mapping[UUID, int] | None = None
+    seen_at: Mapping[UUID, int] = field(default_factory=dict)
+    changed_at: Mapping[UUID, int] = field(default_factory=dict)
     emptied: Collection[UUID] = ()
 
 
@@ -93,7 +94,8 @@ def _ready(
 
 def _is_due_unasked(query: Running, situation: Situation) -> bool:
     if query.status == "error":
-        return (situation.seen_at or {}).get(query.id) != situation.position
+        seen = situation.seen_at.get(query.id)
+        return seen is None or situation.changed_at.get(query.id, 0) > seen
     return is_first(query) or query.id in situation.emptied or is_triggered(query, situation)
 
 

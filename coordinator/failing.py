@@ -14,6 +14,8 @@ from catalog.backoff import Backoff
 from catalog.consequences import Consequence, consequence_of
 from catalog.errors import Error, Fenced
 from catalog.running import Failure, Running
+from dialect.render import quoted_name
+from dialect.statements import Name
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0
@@ -71,7 +73,7 @@ def why_not(query: Running) -> Failure:
         return Failure("55000", f'standing query "{query.name}" is in error', query.stopped, hint)
     if query.status == "error" and query.sqlstate is not None:
         return Failure(query.sqlstate, f'standing query "{query.name}" is in error', query.detail)
-    hint = f"ALTER STANDING QUERY {query.name} RESUME"
+    hint = f"ALTER STANDING QUERY {quoted_name(Name(query.schema, query.name))} RESUME"
     return Failure("55000", f'standing query "{query.name}" is suspended', query.detail, hint)
 
 

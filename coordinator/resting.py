@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
+from typing import Final
 from uuid import UUID
 
 from catalog.consequences import Consequence, consequence_of
 from catalog.running import Failure
 from coordinator.failing import Patience
 
+_OF_VALUES: Final = ("21", "22", "54000")
+"""Classes of errors that the values of rows cause, and nothing else."""
+
 
 class Resting:
-    """Queries left alone for a while; an error `seen_at` a position only newer changes can mend."""
+    """Queries left alone for a while; an error in data `seen_at` a position only newer changes can mend."""
 
     def __init__(self) -> None:
         self.seen_at: dict[UUID, int] = {}
@@ -24,7 +28,7 @@ class Resting:
         self._patience[query] = self._patience[query].longer(of_the_machine)
         if failure is not None:
             self.seen_at.pop(query, None)
-            if not of_the_machine:
+            if failure.sqlstate.startswith(_OF_VALUES):
                 self.seen_at[query] = position
 
     def forget(self, query: UUID) -> None:

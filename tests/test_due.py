@@ -103,10 +103,11 @@ def test_a_first_result_keeps_nobody_waiting() -> None:
 
 def test_an_error_is_mended_by_new_changes_or_tried_when_somebody_asks() -> None:
     failed = query(1, status="error", sqlstate="22012", options={"TRIGGER": "at 06:00"})
-    seen = replace(SITUATION, seen_at={failed.id: 100})
-    assert due([failed], [], seen) == []
+    seen = replace(SITUATION, seen_at={failed.id: 90}, changed_at={failed.id: 90})
+    assert due([failed], [], seen) == [], "what others changed meanwhile does not mend it"
     assert due([failed], [run(1, 1, "x")], seen) == [{1}]
-    assert due([failed], [], replace(SITUATION, seen_at={failed.id: 99})) == [{1}]
+    assert due([failed], [], replace(seen, changed_at={failed.id: 91})) == [{1}]
+    assert due([failed], [], replace(seen, seen_at={})) == [{1}], "it is not known in which data it was"
 
 
 def test_rows_fire_a_trigger() -> None:

@@ -213,7 +213,7 @@ BEGIN
 
     IF standing.status = 'suspended' THEN
         RETURN gavial.told(format('standing query "%s" is suspended', standing.name), gavial.sentence(standing.status_detail),
-            format('ALTER STANDING QUERY %I RESUME', standing.name), '55000');
+            format('ALTER STANDING QUERY %I.%I RESUME', standing.schema_name, standing.name), '55000');
 
     ELSIF capture.state = 'paused' AND capture.attempted >= began THEN
         -- Also where copying a table has ended all work on this database.
