@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -122,27 +122,38 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     """Record that a firing is committed, and what it came to."""
     connection.execute(
         "UPDATE gavial.executions SET finished = clock_timestamp(), progress = NULL, "
-        "position = '0/0'::pg_lsn + %s::numeric, "
-        "rows_in = %s, rows_out = %s, jobs = %s, cpu_seconds = %s, predicted_work = %s, measured_work = %s, "
-        "wall_seconds = extract(epoch FROM clock_timestamp() - started) WHERE id = %s",
-        (
-            execution.position,
-            execution.rows_in,
-            execution.rows_out,
-            execution.jobs,
-            execution.processor_seconds,
-            execution.predicted,
-            execution.work,
-            number,
-        ),
+        "position = '0/0'::pg_lsn + %(position)s::numeric, rows_in = %(rows_in)s, rows_out = %(rows_out)s, "
+        "jobs = %(jobs)s, cpu_seconds = %(processor_seconds)s, predicted_work = %(predicted)s, "
+        "measured_work = %(work)s, wall_seconds = extract(epoch FROM clock_timestamp() - started) "
+        "WHERE id = %(number)s",
+        {
+            "number": number,
+            "position": execution.position,
+            "rows_in": execution.rows_in,
+            "rows_out": execution.rows_out,
+            "jobs": execution.jobs,
+            "processor_seconds": execution.processor_seconds,
+            "predicted": execution.predicted,
+            "work": execution.work,
+        },
     )
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.measurements "
             "(execution, subplan, rows_in, rows_out, seconds, elapsed, predicted, features) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(work)s, %(seconds)s, "
+            "%(predicted)s, %(features)s)",
             [
-                (number, *astuple(measurement)[:-1], json.dumps(dict(measurement.features)))
+                {
+                    "execution": number,
+                    "subplan": measurement.subplan,
+                    "rows_in": measurement.rows_in,
+                    "rows_out": measurement.rows_out,
+                    "work": measurement.work,
+                    "seconds": measurement.seconds,
+                    "predicted": measurement.predicted,
+                    "features": json.dumps(dict(measurement.features)),
+                }
                 for measurement in execution.measurements
             ],
         )

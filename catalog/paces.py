@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 from uuid import UUID
 
@@ -75,15 +75,17 @@ def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, 
 
 def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:
     """Other paces from now on; what was worked in this period stays worked."""
-    rows = [(query, *astuple(path)) for path in paths]
+    rows = [{"query": query, **asdict(path)} for path in paths]
     connection.execute(
-        "DELETE FROM gavial.paths WHERE query_id = %s AND path <> ALL (%s)", (query, [row[1] for row in rows])
+        "DELETE FROM gavial.paths WHERE query_id = %s AND path <> ALL (%s)",
+        (query, [row["path"] for row in rows]),
     )
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.paths "
             "(query_id, path, subplan, reads, pace, incrementability, predicted_work, reason) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (query_id, path) DO UPDATE SET "
+            "VALUES (%(query)s, %(path)s, %(subplan)s, %(reads)s, %(pace)s, %(incrementability)s, "
+            "%(predicted_work)s, %(reason)s) ON CONFLICT (query_id, path) DO UPDATE SET "
             "subplan = excluded.subplan, reads = excluded.reads, pace = excluded.pace, "
             "incrementability = excluded.incrementability, predicted_work = excluded.predicted_work, "
             "reason = excluded.reason",
@@ -111,12 +113,12 @@ def save_outlook(
     reachable: bool,
 ) -> None:
     """The parts of a query, and what its period is expected to cost."""
-    rows = [(query, *astuple(subplan)) for subplan in subplans]
+    rows = [{"query": query, **asdict(subplan)} for subplan in subplans]
     connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.subplans (query_id, subplan, text, method, correction, weights) "
-            "VALUES (%s, %s, %s, %s, %s, %s)",
+            "VALUES (%(query)s, %(subplan)s, %(text)s, %(method)s, %(correction)s, %(weights)s)",
             rows,
         )
     connection.execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import astuple
+from dataclasses import asdict
 from uuid import UUID
 
 from psycopg import Connection
@@ -55,7 +55,7 @@ def finish_run(connection: Connection, run: UUID, position: int) -> None:
 def fail_run(connection: Connection, run: UUID, failure: Failure) -> None:
     """Tell a waiting client why its statement failed."""
     connection.execute(
-        "UPDATE gavial.runs SET state = 'failed', sqlstate = %s, message = %s, detail = %s, hint = %s, "
-        "progress = NULL WHERE id = %s",
-        (*astuple(failure), run),
+        "UPDATE gavial.runs SET state = 'failed', sqlstate = %(sqlstate)s, message = %(message)s, "
+        "detail = %(detail)s, hint = %(hint)s, progress = NULL WHERE id = %(run)s",
+        {"run": run, **asdict(failure)},
     )

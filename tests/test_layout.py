@@ -91,6 +91,11 @@ def test_no_file_names_a_registry_or_a_place_of_one_machine() -> None:
     assert found == []
 
 
+def test_no_dataclass_is_spread_into_columns() -> None:
+    spread = [path.name for path in (ROOT / "catalog").glob("*.py") if "astuple" in path.read_text()]
+    assert spread == []
+
+
 def test_one_helper_alone_asks_whether_tests_record() -> None:
     switch = '"REW' + 'RITE"'
     assert [path.name for path in MODULES if switch in path.read_text()] == ["recording.py"]
