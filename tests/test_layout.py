@@ -91,6 +91,22 @@ def test_no_file_names_a_registry_or_a_place_of_one_machine() -> None:
     assert found == []
 
 
+def strings(module: Path) -> Iterator[str]:
+    """Every string of a module that is no docstring."""
+    content = ast.parse(module.read_text())
+    docstrings = {node.value for node in ast.walk(content) if isinstance(node, ast.Expr)}
+    for node in ast.walk(content):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield node.value
+
+
+def test_the_coordinator_asks_the_catalog_for_what_the_schema_holds() -> None:
+    """It names no table or function; `server.py` looks for Gavial's statements among those of sessions."""
+    modules = [path for path in MODULES if path.is_relative_to(ROOT / "coordinator")]
+    naming = [path.name for path in modules if any("gavial." in text for text in strings(path))]
+    assert naming == ["server.py"]
+
+
 def test_no_dataclass_is_spread_into_columns() -> None:
     spread = [path.name for path in (ROOT / "catalog").glob("*.py") if "astuple" in path.read_text()]
     assert spread == []
