@@ -31,7 +31,8 @@ class Situation:
 
     `position`: up to where changes are captured. `rows_waiting`: of queries whose trigger counts rows.
     `resting`: queries that failed lately; where their data had an error `seen_at` a position, only newer
-    changes of what they read, of which the last are at `changed_at`, can mend it. `emptied`: queries whose result a crash may have emptied.
+    changes of what they read, of which the last are at `changed_at`, can mend it. `emptied`: queries whose
+    result a crash may have emptied.
     """
 
     now: datetime
