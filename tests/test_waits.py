@@ -298,7 +298,7 @@ def test_a_restored_database(proxy: Gavial) -> None:
         for statement in ("REFRESH STANDING QUERY q", "VERIFY STANDING QUERY q"):
             error = refused(connection, statement)
             assert (error.sqlstate, error.message) == ("55000", 'standing query "q" is suspended')
-            assert error.hint == "ALTER STANDING QUERY q RESUME"
+            assert error.hint == "ALTER STANDING QUERY public.q RESUME"
         connection.execute("INSERT INTO t VALUES (2)")
         connection.execute("ALTER STANDING QUERY q RESUME")
         connection.execute("REFRESH STANDING QUERY q")
