@@ -101,10 +101,6 @@ class Case:
         return render(self.scalar, columns)
 
     @property
-    def is_division(self) -> bool:
-        return isinstance(self.scalar, Call) and self.scalar.function == DIVISION
-
-    @property
     def storages(self) -> tuple[Storage, ...]:
         return tuple(storage_of(each) for each in self.arguments)
 
