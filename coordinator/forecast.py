@@ -83,7 +83,7 @@ def _rows(history: History, table: int, start: datetime, end: datetime, zone: Zo
     for moment, seconds in _hours(start, stretch):
         rate = next((rates[key] for key in _keys(moment, zone) if key in rates), None)
         expected += rate.rows / rate.seconds * seconds if rate is not None else 0.0
-    return expected * (end - start) / (stretch - start) if stretch > start else 0.0
+    return expected * ((end - start) / (stretch - start)) if stretch > start else 0.0
 
 
 def _rates(history: History, rows: Mapping[datetime, int], zone: ZoneInfo) -> Mapping[tuple[int, ...], _Rate]:

@@ -73,6 +73,15 @@ def test_the_first_minutes_tell_something() -> None:
     assert forecast("every 600 s", seen, BERLIN) == pytest.approx({ORDERS: 200})
 
 
+def test_a_table_that_was_loaded_a_moment_ago_tells_more_than_will_come() -> None:
+    """More rows in a day than a timedelta has days."""
+    began = MONDAY + timedelta(minutes=50)
+    now = began + timedelta(seconds=3)
+    seen = History({ORDERS: {MONDAY: 1_000_000}}, began, now, (now,))
+    expected = forecast("at 12:00", seen, BERLIN)
+    assert expected == pytest.approx({ORDERS: (9 * 3600 + 10 * 60 - 3) / 3 * 1_000_000})
+
+
 def test_rows_without_a_history_are_of_all_tables() -> None:
     seen = History({ORDERS: {}, LINES: {}}, MONDAY, MONDAY, (MONDAY,))
     assert forecast("every 100 rows", seen, BERLIN) == {ORDERS: 50, LINES: 50}
