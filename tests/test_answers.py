@@ -160,6 +160,17 @@ def test_a_forged_answer_is_told(user: psycopg.Connection) -> None:
     check(user, "q")
 
 
+def test_a_result_that_was_altered_and_altered_back_is_filled_again(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 1), (2, NULL)")
+    make(user, "q", "SELECT a, b FROM t")
+    user.execute("ALTER TABLE q DROP COLUMN b")
+    assert refused_refresh(user, "q").sqlstate == "42809"
+    assert status_of(user, "q")[:2] == ("error", "42809")
+    user.execute("ALTER TABLE q ADD COLUMN b int; INSERT INTO t VALUES (3, 3)")
+    check(user, "q")
+    assert rows_of(user, "TABLE q") == {(1, 1): 1, (2, None): 1, (3, 3): 1}
+
+
 def test_what_a_dropped_query_leaves(proxy: Gavial, user: psycopg.Connection) -> None:
     user.execute(
         "CREATE TABLE t (a int, b int); INSERT INTO t SELECT g, g % 7 FROM generate_series(1, 500) g"

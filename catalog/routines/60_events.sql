@@ -95,9 +95,13 @@ BEGIN
         GROUP BY q.id
     ) p
     WHERE q.id = p.id AND q.status <> 'error';
+    -- What was in the table meanwhile is not known: it is filled again from scratch.
+    UPDATE gavial.queries q
+    SET status = 'initialising', status_sqlstate = NULL, status_detail = NULL
+    WHERE q.id = ANY (touched) AND q.status = 'error' AND q.status_sqlstate = '42809' AND gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '42809',
-        status_detail = 'the table of its answer no longer has the columns of the query, or its guard is off'
+        status_detail = 'its table no longer has the columns of the query, or the trigger gavial_guard is off; when that is undone, its result is computed anew'
     WHERE q.id = ANY (touched) AND q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '55000', status_detail = 'a view that it reads was replaced; RESUME takes the new one'
