@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, assert_never
+from typing import Protocol, TypeAlias
 
+from executors.executor import range_at
 from executors.reference.values import Row
 from planner.logical import Field
 from planner.specialise import Facts
@@ -64,7 +65,7 @@ class Firing:
         """A buffer's rows at a moment, by these columns."""
         log = self.logs[buffer]
         places = [[field.column for field in log.fields].index(column.column) for column in columns]
-        changes = log.between(*self._bounds(buffer, moment))
+        changes = log.between(*range_at(self.ranges[buffer], moment))
         return [(tuple(row[place] for place in places), weight) for row, weight in changes]
 
     @property
@@ -89,15 +90,3 @@ class Firing:
 
     def go_on(self) -> None:
         """Do nothing: the firing cannot be interrupted."""
-
-    def _bounds(self, buffer: int, moment: Moment) -> tuple[int, int]:
-        start, end = self.ranges[buffer]
-        match moment:
-            case Moment.BEFORE:
-                return 0, start
-            case Moment.CHANGE:
-                return start, end
-            case Moment.AFTER:
-                return 0, end
-            case _:
-                assert_never(moment)
