@@ -70,14 +70,22 @@ AS $body$
         'options', coalesce(request -> 'options', '{}'),
         'explain', request -> 'explain',
         'kept', coalesce((request ->> 'kept')::boolean, false),
-        'statistics', (SELECT coalesce(jsonb_agg(gavial.sizes(i.relation) ORDER BY i.relation), '[]')
-                       FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
-        'plan', (SELECT jsonb_build_object('fingerprint', k.fingerprint, 'statistics', k.statistics, 'paces', k.paces)
-                 FROM gavial.kept_plans k WHERE k.view = $1),
         'figures', CASE WHEN gavial.is_scheduled(request -> 'options', request #> '{explain,options}')
                         THEN gavial.figures($1) END)
 $body$;
 COMMENT ON FUNCTION gavial.question(oid, jsonb) IS 'everything that binding a view needs to know of the database';
+
+CREATE OR REPLACE FUNCTION gavial.known_for_plan(view oid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT jsonb_build_object(
+        'statistics', (SELECT coalesce(jsonb_agg(gavial.sizes(i.relation) ORDER BY i.relation), '[]')
+                       FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
+        'plan', (SELECT jsonb_build_object('fingerprint', k.fingerprint, 'statistics', k.statistics, 'paces', k.paces)
+                 FROM gavial.kept_plans k WHERE k.view = $1))
+$body$;
+COMMENT ON FUNCTION gavial.known_for_plan(oid) IS 'what a query is planned by: statistics of its tables, and the plan that is kept';
 
 CREATE OR REPLACE FUNCTION gavial.is_taken(number bigint) RETURNS boolean
     LANGUAGE sql VOLATILE
@@ -115,7 +123,7 @@ BEGIN
         RETURN;
     END IF;
     -- In letters that every encoding of a client has, and in pieces that the proxy holds back to read.
-    question := encode(convert_to((gavial.question(view, request) || jsonb_build_object('ticket', ticket))::text, 'UTF8'), 'base64');
+    question := encode(convert_to((gavial.question(view, request) || gavial.known_for_plan(view) || jsonb_build_object('ticket', ticket))::text, 'UTF8'), 'base64');
     FOR piece IN 0 .. length(question) / 30000 LOOP
         PERFORM gavial.tell_proxy('part ' || substr(question, piece * 30000 + 1, 30000));
     END LOOP;
