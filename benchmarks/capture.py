@@ -16,8 +16,8 @@ from benchmarks.capture_questions import Laboratory
 from benchmarks.measure import Reading, Target, judge
 from benchmarks.programs import find_program
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
-from tests.capturing import enrol, install
-from tests.servers import postgres
+from tests.support.capture.databases import enrol, install
+from tests.support.running.servers import postgres
 
 FIGURES = (
     questions.SECONDS,

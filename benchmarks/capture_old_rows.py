@@ -26,8 +26,8 @@ from sources.filling import Filling
 from sources.joining import join_tables
 from sources.place import Place
 from sources.warehouse import Warehouse
-from tests.capturing import enrol, one
-from tests.servers import wait_until
+from tests.support.capture.databases import enrol, one
+from tests.support.running.servers import wait_until
 
 UPDATES = "old rows, updates of "
 WRITERS = "old rows, pgbench"

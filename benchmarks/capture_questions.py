@@ -25,8 +25,8 @@ from sources.position import parse_lsn, take_position
 from sources.shape import read_shape
 from sources.snapshot import copy_table
 from sources.warehouse import Warehouse
-from tests.capturing import coordinator, enrol, oid_of, one, wait_until_captured
-from tests.servers import Server, wait_until
+from tests.support.capture.databases import coordinator, enrol, oid_of, one, wait_until_captured
+from tests.support.running.servers import Server, wait_until
 
 COPY, STREAM, LATENCY, WRITERS, IDLE = "copy", "stream", "latency", "writers", "idle"
 SECONDS, PER_SECOND, CPU, MILLISECONDS, TAIL, WAL, SHARE = (

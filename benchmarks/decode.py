@@ -30,7 +30,7 @@ from sources.columns import decode_rows
 from sources.copying import copy_rows
 from sources.fields import Layout
 from sources.warehouse import Warehouse
-from tests.servers import postgres
+from tests.support.running.servers import postgres
 
 SCHEMA = ROOT / "scripts" / "tpch.sql"
 COLUMNS = """

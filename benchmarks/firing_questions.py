@@ -26,7 +26,7 @@ from coordinator.work import NOTHING_READ, Offsets, Work
 from executors.spark.executor import SparkExecutor
 from planner.plan import Planned, plan
 from sources.warehouse import table_buffer
-from tests.bindcases import FOLDER
+from tests.support.binding.cases import FOLDER
 
 FIRING: Final = "firing"
 AGAIN: Final = "the plan from nothing"

@@ -16,9 +16,9 @@ from benchmarks.firing_questions import FIRING, MILLISECONDS, SECONDS
 from benchmarks.measure import Figures, Reading, take_turns
 from benchmarks.processes import cpu_seconds
 from benchmarks.report import ROOT
-from tests.answering import wait_until_answered
-from tests.servers import Gavial, gavial, postgres
-from tests.standing import fresh_database, session
+from tests.support.answers.answering import wait_until_answered
+from tests.support.running.servers import Gavial, gavial, postgres
+from tests.support.running.standing_databases import fresh_database, session
 
 IDLE: Final = "20 standing queries, idle"
 REFRESH: Final = "REFRESH, nothing new"

@@ -21,8 +21,8 @@ from catalog.signatures_postgres import read_signatures
 from dialect.bind import bind
 from proxy.frames import ClientFrames, may_be_ours
 from proxy.messages import message
-from tests.readrelations import read_canonical_text, read_table
-from tests.servers import gavial, postgres
+from tests.support.binding.relations import read_canonical_text, read_table
+from tests.support.running.servers import gavial, postgres
 
 QUERIES = ROOT / "tests" / "bind" / "tpch"
 SCHEMA = ROOT / "scripts" / "tpch.sql"

@@ -22,9 +22,9 @@ from planner.plan import plan
 from planner.schedule import Goal
 from planner.simulation import Simulation
 from planner.weighted import DeltaPlan
-from tests.bindcases import read_snapshot, recorded
-from tests.plancases import QUERIES, bound
-from tests.tpchstatistics import FAST, arrivals, statistics
+from tests.support.binding.cases import read_snapshot, recorded
+from tests.support.planning.cases import QUERIES, bound
+from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 
 MEDIAN, EIGHTIETH, WORST = "median ms", "80 % ms", "worst ms"
 MEAN_RATIO, WORST_RATIO, MISSED = "mean ratio", "worst ratio", "missed"

@@ -16,7 +16,7 @@ from benchmarks.address import Address
 from benchmarks.programs import FailedProgram, find_program
 from coordinator.embedded.account import server_account
 from coordinator.embedded.process import start_as
-from tests.servers import TlsFiles, free_port, give, make_home
+from tests.support.running.servers import TlsFiles, free_port, give, make_home
 
 STARTUP_SECONDS = 30
 

@@ -22,9 +22,9 @@ from dialect.query import read_query
 from executors.spark.compile import compile_subplan, schemas_of
 from planner.plan import plan
 from planner.statistics import Statistics, TableStatistics
-from tests.bindcases import FOLDER, read_snapshot, recorded
-from tests.largequeries import SHAPES, Shape
-from tests.largequeries import TABLES as LARGE_TABLES
+from tests.support.binding.cases import FOLDER, read_snapshot, recorded
+from tests.support.planning.large_queries import SHAPES, Shape
+from tests.support.planning.large_queries import TABLES as LARGE_TABLES
 
 Item = TypeVar("Item")
 

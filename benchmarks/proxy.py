@@ -23,7 +23,7 @@ from benchmarks.proxy_questions import QUESTIONS, Experiment, Plan
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from benchmarks.ways import DIRECT, Ground, WrongLegs
 from catalog.errors import ConfigurationError
-from tests.servers import make_certificate, postgres
+from tests.support.running.servers import make_certificate, postgres
 
 MOST_CLIENTS = 32
 SPARE_CONNECTIONS = 100

@@ -13,7 +13,7 @@ from benchmarks.loads import Load, idle_connections, transact, transfer
 from benchmarks.measure import Figures, Reading, Target, by_turn, take_turns
 from benchmarks.processes import cpu_seconds, memory
 from benchmarks.ways import DIRECT, GAVIAL, GAVIAL_ONE, OPENERS, PGBOUNCER, Ground, Way, open_way
-from tests.servers import TlsFiles
+from tests.support.running.servers import TlsFiles
 
 TRANSACTIONS = "transactions/s"
 LATENCY = "latency ms"

@@ -22,7 +22,7 @@ from dialect.spark import Environment
 from planner.statistics import Statistics, TableStatistics
 from sources.arrow import arrow_type
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
-from tests.bindcases import FOLDER, Snapshot, read_snapshot, recorded
+from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded
 
 OLD: Final = 100
 """The position up to which all but the newest rows came."""

@@ -11,7 +11,7 @@ import psycopg
 
 from benchmarks.address import Address
 from benchmarks.pgbouncer import Upstream, pgbouncer
-from tests.servers import Server, TlsFiles, gavial
+from tests.support.running.servers import Server, TlsFiles, gavial
 
 DIRECT = "direct"
 GAVIAL = "gavial"

@@ -113,7 +113,7 @@ def provide_java_classes() -> None:
         return
     say("writing an archive of Spark's classes")
     try:
-        run("classes", sys.executable, "-m", "tests.quickjava", cwd=ROOT)
+        run("classes", sys.executable, "-m", "tests.support.running.quick_java", cwd=ROOT)
     except MissingTool as error:
         say(f"the tests go without it: {error}")
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import embedded, quickjava, servers
+from tests.support.running import embedded, quick_java, servers
 
 # Never timed; under CI the same examples each time, everywhere else new ones.
 settings.register_profile("here", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-os.environ.setdefault(quickjava.VARIABLE, quickjava.options())
+os.environ.setdefault(quick_java.VARIABLE, quick_java.options())
 
 
 @pytest.fixture(scope="session")

@@ -52,8 +52,8 @@ from planner.incremental import derive
 from planner.logical import Computed, Field, LogicalQuery
 from planner.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted
 from sources.warehouse import Warehouse
-from tests.randomplans import commits, queries
-from tests.sidebyside import SideBySide
+from tests.support.planning.random_plans import commits, queries
+from tests.support.spark.side_by_side import SideBySide
 
 pytestmark = pytest.mark.service
 

@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, check, differences, status_of, wait_until_answered
-from tests.capturing import one, rows_of
-from tests.servers import Server, gavial, wait_until
-from tests.standing import drop_database, session
+from tests.support.answers.answering import ANSWER_SECONDS, check, differences, status_of, wait_until_answered
+from tests.support.capture.databases import one, rows_of
+from tests.support.running.servers import Server, gavial, wait_until
+from tests.support.running.standing_databases import drop_database, session
 
 pytestmark = pytest.mark.service
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import (
+from tests.support.answers.answering import (
     ANSWER_SECONDS,
     ask,
     check,
@@ -17,9 +17,9 @@ from tests.answering import (
     status_of,
     wait_until_answered,
 )
-from tests.capturing import one, rows_of, wait_until_captured
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import fresh_database, session
+from tests.support.capture.databases import one, rows_of, wait_until_captured
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

@@ -9,11 +9,19 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, ask, check, ended, refresh, unlike, wait_until_answered
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import drop_database, fresh_database, session
-from tests.versions import versions
+from tests.support.answers.answering import (
+    ANSWER_SECONDS,
+    ask,
+    check,
+    ended,
+    refresh,
+    unlike,
+    wait_until_answered,
+)
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import drop_database, fresh_database, session
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 

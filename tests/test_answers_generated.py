@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import check, make, status_of, wait_until_answered
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import fresh_database, refused, session
-from tests.waiting import WAIT_SECONDS, coordinator_of
+from tests.support.answers.answering import check, make, status_of, wait_until_answered
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, refused, session
+from tests.support.running.waiting_client import WAIT_SECONDS, coordinator_of
 
 pytestmark = pytest.mark.service
 

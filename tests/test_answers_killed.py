@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import servers
-from tests.answering import check, ended
-from tests.bank import QUERIES, transfer
-from tests.capturing import coordinator, one
-from tests.killing import POINTS, VICTIMS, Site
-from tests.servers import gavial, wait_until
-from tests.standing import session
+from tests.support.answers.answering import check, ended
+from tests.support.answers.bank import QUERIES, transfer
+from tests.support.answers.killing import POINTS, VICTIMS, Site
+from tests.support.capture.databases import coordinator, one
+from tests.support.running import servers
+from tests.support.running.servers import gavial, wait_until
+from tests.support.running.standing_databases import session
 
 pytestmark = pytest.mark.service
 

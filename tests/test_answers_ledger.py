@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, check, refresh, wait_until_answered
-from tests.bank import QUERIES, busy, check_answers, create_queries, open_bank
-from tests.servers import Server, gavial, wait_until
-from tests.standing import fresh_database, session
+from tests.support.answers.answering import ANSWER_SECONDS, check, refresh, wait_until_answered
+from tests.support.answers.bank import QUERIES, busy, check_answers, create_queries, open_bank
+from tests.support.running.servers import Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

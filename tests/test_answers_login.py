@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import check, refused_refresh
-from tests.capturing import one, rows_of, state_of, wait_until_captured
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import Refused, refused, session
+from tests.support.answers.answering import check, refused_refresh
+from tests.support.capture.databases import one, rows_of, state_of, wait_until_captured
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import Refused, refused, session
 
 pytestmark = pytest.mark.service
 

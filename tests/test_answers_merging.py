@@ -13,10 +13,18 @@ from catalog.failpoints import VARIABLE
 from catalog.store import manifest
 from sources.merging import FEWEST_BATCHES
 from sources.warehouse import table_buffer
-from tests.answering import check, refresh, wait_until_answered
-from tests.capturing import Rows, coordinator, mirror, oid_of, one, wait_until_followed, warehouse_of
-from tests.servers import Server, gavial, wait_until
-from tests.standing import fresh_database, session
+from tests.support.answers.answering import check, refresh, wait_until_answered
+from tests.support.capture.databases import (
+    Rows,
+    coordinator,
+    mirror,
+    oid_of,
+    one,
+    wait_until_followed,
+    warehouse_of,
+)
+from tests.support.running.servers import Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

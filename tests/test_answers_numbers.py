@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
 import psycopg
 import pytest
 
-from tests.answering import check, differences, refresh, refused_refresh, unlike, wait_until_answered
-from tests.capturing import one
-from tests.randomnumbers import SETUP, RandomNumbers
-from tests.servers import Gavial, Server, gavial
-from tests.standing import fresh_database, session
-from tests.versions import versions
+from tests.support.answers.answering import (
+    check,
+    differences,
+    refresh,
+    refused_refresh,
+    unlike,
+    wait_until_answered,
+)
+from tests.support.answers.random_numbers import SETUP, RandomNumbers
+from tests.support.capture.databases import one
+from tests.support.checkout import ROOT
+from tests.support.running.servers import Gavial, Server, gavial
+from tests.support.running.standing_databases import fresh_database, session
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 
-MIGRATION: Final = Path(__file__).parent.parent / "catalog" / "migrations" / "0014_written_values.sql"
+MIGRATION: Final = ROOT / "catalog" / "migrations" / "0014_written_values.sql"
 FIRST: Final = 0 if os.environ.get("CI") else SystemRandom().randrange(1_000_000)
 BATCHES: Final = 3
 

@@ -9,10 +9,18 @@ import psycopg
 import pytest
 
 from catalog.running import forget_history
-from tests.answering import ANSWER_SECONDS, ask, check, ended, refresh, unlike, wait_until_answered
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import fresh_database, session
+from tests.support.answers.answering import (
+    ANSWER_SECONDS,
+    ask,
+    check,
+    ended,
+    refresh,
+    unlike,
+    wait_until_answered,
+)
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

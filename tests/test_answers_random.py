@@ -10,10 +10,10 @@ from random import SystemRandom
 import psycopg
 import pytest
 
-from tests.fuzzinganswers import playing, spark
-from tests.randomstanding import Standing
-from tests.servers import Server, gavial
-from tests.standing import fresh_database
+from tests.support.answers.fuzzing import playing, spark
+from tests.support.running.servers import Server, gavial
+from tests.support.running.standing_databases import fresh_database
+from tests.support.standing.random_queries import Standing
 
 pytestmark = pytest.mark.service
 

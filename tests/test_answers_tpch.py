@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import Server, gavial
-from tests.standing import fresh_database, session
-from tests.tpchanswers import answers, check_liveliness
+from tests.support.answers.tpch_answers import answers, check_liveliness
+from tests.support.running.servers import Server, gavial
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

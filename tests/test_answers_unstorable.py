@@ -7,10 +7,17 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.answering import ANSWER_SECONDS, check, make, refused_refresh, status_of, wait_until_answered
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import fresh_database, session
+from tests.support.answers.answering import (
+    ANSWER_SECONDS,
+    check,
+    make,
+    refused_refresh,
+    status_of,
+    wait_until_answered,
+)
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 BAD = "'294276-12-31'"

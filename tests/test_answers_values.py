@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.answering import differences, refresh, unlike, wait_until_answered
-from tests.servers import Server, gavial
-from tests.standing import drop_database, fresh_database, session
-from tests.versions import batches, versions
+from tests.support.answers.answering import differences, refresh, unlike, wait_until_answered
+from tests.support.running.servers import Server, gavial
+from tests.support.running.standing_databases import drop_database, fresh_database, session
+from tests.support.versions import batches, versions
 
 pytestmark = pytest.mark.service
 

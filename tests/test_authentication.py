@@ -23,8 +23,8 @@ from psycopg import sql
 
 from tests.clients.logins import Outcome, attempt
 from tests.clients.programs import compiled, printed_by_java, printed_by_node
-from tests.rawclient import RawClient, startup
-from tests.servers import Gavial, Server, TlsFiles, gavial, make_certificate, postgres
+from tests.support.running.servers import Gavial, Server, TlsFiles, gavial, make_certificate, postgres
+from tests.support.wire.raw_client import RawClient, startup
 
 pytestmark = pytest.mark.service
 

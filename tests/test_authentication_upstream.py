@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.clients.logins import Outcome, attempt
-from tests.servers import Gavial, Server, TlsFiles, gavial, make_certificate, postgres
+from tests.support.running.servers import Gavial, Server, TlsFiles, gavial, make_certificate, postgres
 
 pytestmark = pytest.mark.service
 

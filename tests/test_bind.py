@@ -12,7 +12,7 @@ from catalog.schema import Column
 from catalog.types import FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.bind import bind
 from dialect.query import read_query
-from tests.bindcases import FOLDER, Snapshot, read_snapshot, recorded, statements
+from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded, statements
 
 CASES = [
     pytest.param(path, number, id=f"{path.stem}-{number}")

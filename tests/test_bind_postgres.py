@@ -19,7 +19,7 @@ from catalog.schema import TableName
 from catalog.signatures_postgres import read_signatures
 from catalog.types import BOOL
 from dialect.bind import bind
-from tests.bindcases import (
+from tests.support.binding.cases import (
     FOLDER,
     SNAPSHOT,
     Snapshot,
@@ -30,12 +30,12 @@ from tests.bindcases import (
     snapshot_text,
     statements,
 )
-from tests.bindexpressions import Expressions
-from tests.bindlaboratory import Laboratory, laboratory_on
-from tests.readrelations import read_canonical_text, read_table
-from tests.recording import RECORDING, assert_as_recorded
-from tests.ruleoids import differing
-from tests.servers import Server
+from tests.support.binding.laboratory import Laboratory, laboratory_on
+from tests.support.binding.random_expressions import Expressions
+from tests.support.binding.relations import read_canonical_text, read_table
+from tests.support.binding.rule_oids import differing
+from tests.support.recording import RECORDING, assert_as_recorded
+from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import servers
-from tests.capture_site import SETTINGS, Site, ledger_site
-from tests.ledger import Writer
-from tests.servers import Server
+from tests.support.capture.ledger import Writer
+from tests.support.capture.site import SETTINGS, Site, ledger_site
+from tests.support.running import servers
+from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
 

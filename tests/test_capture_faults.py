@@ -15,12 +15,12 @@ from sources.place import Place
 from sources.slot import SlotStatus
 from sources.warehouse import table_buffer
 from sources.watch import warned_share
-from tests import servers
-from tests.capture_site import SETTINGS, Site, ledger_site
-from tests.capturing import oid_of, one, replayed
-from tests.disks import filled, small_disk
-from tests.ledger import Writer, capture_table, prepare
-from tests.servers import Server, wait_until
+from tests.support.capture.databases import oid_of, one, replayed
+from tests.support.capture.ledger import Writer, capture_table, prepare
+from tests.support.capture.site import SETTINGS, Site, ledger_site
+from tests.support.running import servers
+from tests.support.running.disks import filled, small_disk
+from tests.support.running.servers import Server, wait_until
 
 pytestmark = pytest.mark.service
 

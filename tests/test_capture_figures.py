@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 from sources import watch
-from tests import servers
-from tests.capture_site import SETTINGS, Site
-from tests.capturing import one
-from tests.ledger import prepare
-from tests.servers import Server, wait_until
+from tests.support.capture.databases import one
+from tests.support.capture.ledger import prepare
+from tests.support.capture.site import SETTINGS, Site
+from tests.support.running import servers
+from tests.support.running.servers import Server, wait_until
 
 pytestmark = pytest.mark.service
 

@@ -15,10 +15,10 @@ import pytest
 
 from catalog.failpoints import VARIABLE
 from catalog.store import manifest
-from tests import servers
-from tests.capture_site import SETTINGS, Site
-from tests.ledger import Writer, prepare
-from tests.servers import Server, wait_until
+from tests.support.capture.ledger import Writer, prepare
+from tests.support.capture.site import SETTINGS, Site
+from tests.support.running import servers
+from tests.support.running.servers import Server, wait_until
 
 pytestmark = pytest.mark.service
 SIGKILL = -9
@@ -33,7 +33,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 @contextmanager
 def captor(site: Site, failpoint: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """A process that captures, and dies at a failpoint or with this context."""
-    command = [sys.executable, "-m", "tests.captor", site.dsn, site.slot, str(site.home)]
+    command = [sys.executable, "-m", "tests.support.capture.captor", site.dsn, site.slot, str(site.home)]
     environment = {**os.environ, VARIABLE: failpoint} if failpoint else dict(os.environ)
     with (site.home / "captor.log").open("ab") as log:
         process = subprocess.Popen(command, env=environment, stderr=log)

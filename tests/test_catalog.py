@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -13,10 +12,11 @@ from catalog.refusals import REFUSALS
 from dialect.settings import OPTIONS
 from dialect.unbindable import UNBINDABLE
 from planner.refused import Refused
-from tests.recording import assert_as_recorded
-from tests.servers import Gavial
+from tests.support.checkout import ROOT
+from tests.support.recording import assert_as_recorded
+from tests.support.running.servers import Gavial
 
-DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
+DOCS: Final = ROOT / "docs"
 
 RELATIONS: Final = """
     SELECT c.relname, obj_description(c.oid, 'pg_class'),

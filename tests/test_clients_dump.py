@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.clients.programs import SOURCES, postgres_program, run
-from tests.servers import Gavial, Server
+from tests.support.running.servers import Gavial, Server
 
 pytestmark = pytest.mark.service
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.clients.programs import postgres_program, run
-from tests.servers import Gavial
+from tests.support.running.servers import Gavial
 
 pytestmark = pytest.mark.service
 

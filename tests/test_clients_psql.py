@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from tests.clients.programs import DEADLINE_SECONDS, SOURCES, postgres_program, run
-from tests.servers import wait_until
+from tests.support.running.servers import wait_until
 
 pytestmark = pytest.mark.service
 

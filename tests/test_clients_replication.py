@@ -12,7 +12,7 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn
 
 from tests.clients.programs import postgres_program, run
-from tests.servers import Gavial, Server, wait_until
+from tests.support.running.servers import Gavial, Server, wait_until
 
 pytestmark = pytest.mark.service
 

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from tests.servers import wait_until
+from tests.support.running.servers import wait_until
 
 pytestmark = pytest.mark.service
 

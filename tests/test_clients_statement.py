@@ -13,7 +13,7 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from tests.clients.ours import OUR_VERSION, OURS, as_ours
 from tests.clients.programs import postgres_program, run
-from tests.servers import Gavial
+from tests.support.running.servers import Gavial
 from tests.test_clients_asyncpg import connected
 
 pytestmark = pytest.mark.service

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.clients.programs import postgres_program, run
-from tests.servers import Gavial, Server, TlsFiles, gavial, make_certificate, wait_until
+from tests.support.running.servers import Gavial, Server, TlsFiles, gavial, make_certificate, wait_until
 
 pytestmark = pytest.mark.service
 

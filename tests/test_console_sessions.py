@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.consolesessions import Exchange, exchanges, is_as_shown
+from tests.support.console_sessions import Exchange, exchanges, is_as_shown
 
 SESSION = """
 ```console

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from tests.capturing import (
+from tests.support.capture.databases import (
     enrol,
     files_below,
     mirror,
@@ -22,10 +22,10 @@ from tests.capturing import (
     wait_until_followed,
     warehouse_of,
 )
-from tests.processes import descendants
-from tests.servers import Gavial, gavial, wait_until
-from tests.standing import fresh_database, session
-from tests.together import together
+from tests.support.running.clients_together import together
+from tests.support.running.processes import descendants
+from tests.support.running.servers import Gavial, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

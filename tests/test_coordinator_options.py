@@ -7,8 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests import servers
-from tests.capturing import (
+from tests.support.capture.databases import (
     Rows,
     enrol,
     files_below,
@@ -19,7 +18,8 @@ from tests.capturing import (
     wait_until_followed,
     warehouse_of,
 )
-from tests.servers import gavial, wait_until
+from tests.support.running import servers
+from tests.support.running.servers import gavial, wait_until
 
 pytestmark = pytest.mark.service
 

@@ -10,7 +10,7 @@ from planner.flow import gross
 from planner.pace import simulated
 from planner.schedule import Arrivals
 from planner.simulation import Correction, Simulation
-from tests.randomplans import FILLED
+from tests.support.planning.random_plans import FILLED
 from tests.test_delta_estimate import Make
 from tests.test_pace import UNKNOWN, derived
 

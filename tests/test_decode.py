@@ -17,7 +17,7 @@ from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, TIMESTAMP, UUID, SqlType
 from sources.arrow import arrow_type, columns_with_bounds
 from sources.columns import BLOCK_ROWS, Decoded, decode_rows
 from sources.fields import Layout
-from tests.decoding import starts_of, stored
+from tests.support.capture.decoded_rows import starts_of, stored
 
 NULL, UNCHANGED = (b"n", b""), (b"u", b"")
 NUMBER = stored_column("number", SqlType(INT4), {})

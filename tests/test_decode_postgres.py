@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from catalog.errors import ValueNotStorable
 from sources.columns import decode_rows
 from sources.fields import Layout
-from tests.decodecases import CASES, NOT_STORABLE, Case
-from tests.decoding import WAYS, Laboratory, insert, laboratory, starts_of, told
+from tests.support.capture.decode_cases import CASES, NOT_STORABLE, Case
+from tests.support.capture.decoded_rows import WAYS, Laboratory, insert, laboratory, starts_of, told
 
 pytestmark = pytest.mark.service
 

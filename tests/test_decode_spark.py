@@ -26,7 +26,7 @@ from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type
 from sources.arrow import arrow_type
 from sources.warehouse import Warehouse
-from tests.decoding import told
+from tests.support.capture.decoded_rows import told
 
 pytestmark = pytest.mark.service
 

@@ -28,7 +28,15 @@ from planner.logical import (
     Scan,
 )
 from planner.weighted import DeltaPlan, NodeBuffer
-from tests.randomplans import FLOAT, FLOATS, TABLES, aggregates, columns_of, commits, queries
+from tests.support.planning.random_plans import (
+    FLOAT,
+    FLOATS,
+    TABLES,
+    aggregates,
+    columns_of,
+    commits,
+    queries,
+)
 
 METHODS = [
     (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE),

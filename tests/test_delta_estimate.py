@@ -41,7 +41,7 @@ from planner.pace import simulated
 from planner.schedule import Arrivals
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.weighted import DeltaPlan
-from tests.randomplans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
+from tests.support.planning.random_plans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from planner.columns import Numbers, refer
 from planner.conditions import conjunction
 from planner.incremental import derive
 from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
-from tests.randomplans import FILLED, INTEGERS, TABLES, call, columns_of, commits, queries
+from tests.support.planning.random_plans import FILLED, INTEGERS, TABLES, call, columns_of, commits, queries
 from tests.test_delta import follow
 
 

@@ -21,7 +21,7 @@ from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fi
 from planner.specialise import Facts, specialise
 from planner.weighted import Choose, Guard, Moment, Read
 from planner.weighted_tree import within
-from tests.randomplans import INTEGER, call, columns_of
+from tests.support.planning.random_plans import INTEGER, call, columns_of
 
 PARENT: Final = Table(
     TableName("public", "parent"),

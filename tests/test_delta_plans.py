@@ -13,9 +13,9 @@ from planner.incremental import derive
 from planner.plan import Planned, plan
 from planner.statistics import Statistics, TableStatistics
 from planner.weighted import DeltaPlan, NodeBuffer
-from tests.bindcases import Snapshot, read_snapshot, recorded
-from tests.plancases import FOLDER, QUERIES, bound
-from tests.recording import assert_as_recorded
+from tests.support.binding.cases import Snapshot, read_snapshot, recorded
+from tests.support.planning.cases import FOLDER, QUERIES, bound
+from tests.support.recording import assert_as_recorded
 
 RECORDED = FOLDER / "delta"
 ROWS = {

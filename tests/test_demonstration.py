@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients.programs import postgres_program
-from tests.consolesessions import exchanges, is_as_shown
+from tests.support.checkout import ROOT
+from tests.support.console_sessions import exchanges, is_as_shown
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "scripts" / "demonstrate.py"
 GAVIAL = Path(sys.executable).parent / "gavial"
 DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "goals.md")

@@ -9,8 +9,8 @@ from random import SystemRandom
 
 import pytest
 
-from tests.differential import Judge, judging, kept_seeds
-from tests.servers import Server
+from tests.support.planning.differential import Judge, judging, kept_seeds
+from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
 

@@ -8,9 +8,9 @@ import click
 import pytest
 
 from proxy.cli import gavial
-from tests.recording import assert_as_recorded
+from tests.support.checkout import ROOT
+from tests.support.recording import assert_as_recorded
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
     {
         path.relative_to(ROOT)

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.servers import Gavial, Server, TlsFiles, gavial, make_certificate, wait_until
+from tests.support.running.servers import Gavial, Server, TlsFiles, gavial, make_certificate, wait_until
 
 pytestmark = pytest.mark.service
 

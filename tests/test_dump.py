@@ -11,8 +11,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.clients.programs import postgres_program, run
-from tests.servers import Gavial, Server
-from tests.standing import fresh_database, refused, session, statuses
+from tests.support.running.servers import Gavial, Server
+from tests.support.running.standing_databases import fresh_database, refused, session, statuses
 
 pytestmark = pytest.mark.service
 

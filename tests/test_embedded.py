@@ -21,12 +21,11 @@ from coordinator.embedded.postgres import EmbeddedPostgres
 from coordinator.embedded.process import Command, run_as
 from coordinator.embedded.reach import can_run
 from coordinator.embedded.system import system_directory
-from tests.embedded import Site, connect, one, running
-from tests.servers import binaries_of, wait_until
+from tests.support.checkout import ROOT
+from tests.support.running.embedded import Site, connect, one, running
+from tests.support.running.servers import binaries_of, wait_until
 
 pytestmark = pytest.mark.service
-
-CHECKOUT = Path(__file__).parent.parent
 
 
 def test_a_new_data_directory_gets_a_complete_server(site: Site) -> None:
@@ -300,7 +299,7 @@ def test_plain_user_runs_it_too(site: Site) -> None:
     python = next(path for path in (Path(sys.executable), Path("/usr/bin/python3")) if can_run(plain, path))
     setting = f"GAVIAL_PG_BIN={site.binaries.directory}"
     command: Command = ["/usr/bin/env", setting, python, "-c", program, data / "data"]
-    result = run_as(plain, command, directory=CHECKOUT)
+    result = run_as(plain, command, directory=ROOT)
     assert result.returncode == 0, f"needs a checkout that {plain.name} can read: {result.stdout}"
     assert not (data / "data" / "postgres").is_symlink()
     assert (data / "data").stat().st_uid == plain.uid

@@ -15,8 +15,8 @@ from coordinator.embedded.account import server_account
 from coordinator.embedded.binaries import Binaries, Refused, describe, find_binaries, installed, search
 from coordinator.embedded.postgres import EmbeddedPostgres
 from coordinator.embedded.relocation import within_reach
-from tests.embedded import Site, connect, make_directory, one, running
-from tests.servers import binaries_of
+from tests.support.running.embedded import Site, connect, make_directory, one, running
+from tests.support.running.servers import binaries_of
 
 pytestmark = pytest.mark.service
 

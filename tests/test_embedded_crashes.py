@@ -18,12 +18,12 @@ from catalog.errors import ConfigurationError
 from coordinator.embedded.leftovers import recorded_postmaster, send, server_processes
 from coordinator.embedded.postgres import EmbeddedPostgres
 from coordinator.embedded.process import run_as, start_as
-from tests.embedded import Site, connect, one, running
-from tests.servers import processes_below, wait_until
+from tests.support.checkout import ROOT
+from tests.support.running.embedded import Site, connect, one, running
+from tests.support.running.servers import processes_below, wait_until
 
 pytestmark = pytest.mark.service
 
-CHECKOUT = Path(__file__).parent.parent
 PARENT = """
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def parent(data: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that runs the server of this data directory until its input ends."""
     command = [sys.executable, "-c", PARENT, str(data)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=CHECKOUT, stdin=pipe, stdout=pipe, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             yield process
         finally:

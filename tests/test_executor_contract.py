@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.sparkservers import cluster, connect_server
+from tests.support.checkout import ROOT
+from tests.support.running.spark_servers import cluster, connect_server
 
 pytestmark = pytest.mark.service
 
-ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_SECONDS = 900
 CASES = 12
 ALL, OF_SPARK = ("tests/contract_firings.py",), ("tests/contract_firings.py", "tests/contract_spark.py")

@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 from catalog.failpoints import VARIABLE
-from tests.answering import check, status_of, unlike
-from tests.capturing import one
-from tests.disks import away, filled, small_disk, written_to_by_nobody
-from tests.processes import descendants, processes
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import Refused, fresh_database, refused, session
-from tests.waiting import WAIT_SECONDS, coordinator_of, waiting
+from tests.support.answers.answering import check, status_of, unlike
+from tests.support.capture.databases import one
+from tests.support.running.disks import away, filled, small_disk, written_to_by_nobody
+from tests.support.running.processes import descendants, processes
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import Refused, fresh_database, refused, session
+from tests.support.running.waiting_client import WAIT_SECONDS, coordinator_of, waiting
 
 pytestmark = pytest.mark.service
 

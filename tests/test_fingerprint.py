@@ -28,7 +28,7 @@ from dialect.scalar import (
 from planner.fingerprint import fingerprint
 from planner.logical import Field
 from planner.weighted import DeltaPlan, Moment, NodeBuffer, Read, Step, Subplan, TableBuffer, Where
-from tests.plancases import QUERIES
+from tests.support.planning.cases import QUERIES
 from tests.test_delta_plans import planned
 
 NAMES = [path.stem for path in sorted(QUERIES.glob("*.bound"))]

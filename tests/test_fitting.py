@@ -12,7 +12,7 @@ from planner.fitting import Measured, fit, non_negative_least_squares
 from planner.measured import Seen, features_of, predicted
 from planner.pace import simulated
 from planner.schedule import Arrivals
-from tests.randomplans import FILLED
+from tests.support.planning.random_plans import FILLED
 from tests.test_delta_estimate import Make
 from tests.test_pace import UNKNOWN, derived
 

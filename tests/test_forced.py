@@ -18,11 +18,11 @@ from planner.schedule import Arrivals, Goal, Paces, Schedule, goal_of
 from planner.schedule_text import curve_text, named, schedule_text
 from planner.statistics import Statistics, TableStatistics
 from planner.weighted import DeltaPlan
-from tests.bindcases import recorded
-from tests.plancases import QUERIES, bound
-from tests.randomplans import TABLES, queries
+from tests.support.binding.cases import recorded
+from tests.support.planning.cases import QUERIES, bound
+from tests.support.planning.random_plans import TABLES, queries
+from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 from tests.test_delta_plans import snapshot
-from tests.tpchstatistics import FAST, arrivals, statistics
 
 
 def test_the_dialect_and_the_planner_name_them_alike() -> None:

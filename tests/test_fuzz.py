@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import FOUND, Pair, generate, kept
-from tests.fuzzing import hunt, pair
-from tests.servers import Gavial, Server
+from tests.support.running.servers import Gavial, Server
+from tests.support.wire.broken_sessions import FOUND, Pair, generate, kept
+from tests.support.wire.fuzzing import hunt, pair
 
 pytestmark = pytest.mark.service
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzingstanding import SOUND, Fuzzer, random_case
-from tests.standingcases import read_cases
-from tests.versions import versions
+from tests.support.standing.cases import read_cases
+from tests.support.standing.fuzzing import SOUND, Fuzzer, random_case
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 

@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.freedom import contrasts, unlike, unwitnessed
-from tests.fuzzexpressions import OF_FAMILIES, templates
-from tests.fuzzingstanding import KNOWN_BUGS, SOUND, features_of, random_case
-from tests.fuzzkinds import KINDS
-from tests.fuzzvalues import Feature, quoted
-from tests.shrinking import shrink, without_some
-from tests.standingcases import (
+from tests.support.planning.freedom import contrasts, unlike, unwitnessed
+from tests.support.shrinking import shrink, without_some
+from tests.support.standing.cases import (
     Case,
     Change,
     Column,
@@ -27,7 +23,11 @@ from tests.standingcases import (
     read_cases,
     script,
 )
-from tests.sweeping import sweep
+from tests.support.standing.expressions import OF_FAMILIES, templates
+from tests.support.standing.fuzzing import KNOWN_BUGS, SOUND, features_of, random_case
+from tests.support.standing.kinds import KINDS
+from tests.support.standing.sweep import sweep
+from tests.support.standing.values import Feature, quoted
 
 EVERY = frozenset(Feature)
 

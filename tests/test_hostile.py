@@ -14,7 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 import psycopg
 import pytest
 
-from tests.clientmessages import (
+from tests.support.running.processes import open_files, proxies, resident_bytes
+from tests.support.running.servers import DEADLINE_SECONDS, Gavial, Server, gavial, wait_until
+from tests.support.wire.client_messages import (
     Bind,
     CancelRequest,
     CopyData,
@@ -30,9 +32,7 @@ from tests.clientmessages import (
     Startup,
     Sync,
 )  # fmt: skip
-from tests.processes import open_files, proxies, resident_bytes
-from tests.rawclient import Address, RawClient, startup
-from tests.servers import DEADLINE_SECONDS, Gavial, Server, gavial, wait_until
+from tests.support.wire.raw_client import Address, RawClient, startup
 
 pytestmark = pytest.mark.service
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.clientmessages import Message, Query
-from tests.processes import proxies, resident_bytes
-from tests.rawclient import Address, RawClient, startup
-from tests.servers import Gavial, gavial
+from tests.support.running.processes import proxies, resident_bytes
+from tests.support.running.servers import Gavial, gavial
+from tests.support.wire.client_messages import Message, Query
+from tests.support.wire.raw_client import Address, RawClient, startup
 
 pytestmark = pytest.mark.service
 

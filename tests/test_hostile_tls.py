@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clientmessages import GSSENCRequest, Query, SSLRequest, Startup
-from tests.processes import proxies, resident_bytes
-from tests.rawclient import Address, RawClient, anonymous_tls
-from tests.servers import Gavial, Server, gavial
+from tests.support.running.processes import proxies, resident_bytes
+from tests.support.running.servers import Gavial, Server, gavial
+from tests.support.wire.client_messages import GSSENCRequest, Query, SSLRequest, Startup
+from tests.support.wire.raw_client import Address, RawClient, anonymous_tls
 
 pytestmark = pytest.mark.service
 

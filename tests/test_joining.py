@@ -21,7 +21,7 @@ from sources import snapshot
 from sources.joining import join_tables
 from sources.place import Place
 from sources.warehouse import Warehouse
-from tests.capturing import (
+from tests.support.capture.databases import (
     Rows,
     coordinator,
     enrol,
@@ -35,8 +35,8 @@ from tests.capturing import (
     wait_until_followed,
     warehouse_of,
 )
-from tests.servers import Server, wait_until
-from tests.standing import drop_database
+from tests.support.running.servers import Server, wait_until
+from tests.support.running.standing_databases import drop_database
 
 pytestmark = pytest.mark.service
 NUMBERS = itertools.count()

@@ -28,7 +28,7 @@ from proxy.explained import Explain
 from proxy.judge import Question, judge, read_question
 from proxy.outlook import read_outlook
 from proxy.verdict import Verdict
-from tests.bindcases import read_snapshot
+from tests.support.binding.cases import read_snapshot
 
 SNAPSHOT = read_snapshot()
 NAME = TableName("gavial_views", "public.q")

@@ -20,8 +20,8 @@ from proxy.judgement import Outcome, read_head
 from proxy.judges import Judges
 from proxy.judging import judged
 from proxy.verdict import Verdict
-from tests.bindcases import read_snapshot
-from tests.largequeries import TABLES, WIDE, every_pair
+from tests.support.binding.cases import read_snapshot
+from tests.support.planning.large_queries import TABLES, WIDE, every_pair
 
 SIGNATURES = read_snapshot().signatures
 KEY = ("app", "150000 5")

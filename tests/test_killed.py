@@ -16,10 +16,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.clientmessages import Query
-from tests.processes import alive, descendants, proxies
-from tests.rawclient import Address, Message, RawClient, sessions, startup
-from tests.servers import DEADLINE_SECONDS, Gavial, Server, gavial, postgres, wait_until
+from tests.support.running.processes import alive, descendants, proxies
+from tests.support.running.servers import DEADLINE_SECONDS, Gavial, Server, gavial, postgres, wait_until
+from tests.support.wire.client_messages import Query
+from tests.support.wire.raw_client import Address, Message, RawClient, sessions, startup
 
 pytestmark = pytest.mark.service
 

@@ -12,7 +12,7 @@ from catalog.errors import ConfigurationError
 from executors.spark import java
 from executors.spark.java import Java, Refusal, examine, require_start
 from executors.spark.launch import launch
-from tests.servers import processes_below, wait_until
+from tests.support.running.servers import processes_below, wait_until
 
 CHILD = "sleep 600 & wait"
 

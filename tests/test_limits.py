@@ -9,10 +9,18 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from tests.clientmessages import CancelRequest, CopyData, CopyDone, Query, Startup
-from tests.processes import open_files, proxies, resident_bytes
-from tests.rawclient import PROTOCOL_3_0, PROTOCOL_3_2, Address, Message, RawClient, sessions, startup
-from tests.servers import Gavial, Server, gavial, postgres
+from tests.support.running.processes import open_files, proxies, resident_bytes
+from tests.support.running.servers import Gavial, Server, gavial, postgres
+from tests.support.wire.client_messages import CancelRequest, CopyData, CopyDone, Query, Startup
+from tests.support.wire.raw_client import (
+    PROTOCOL_3_0,
+    PROTOCOL_3_2,
+    Address,
+    Message,
+    RawClient,
+    sessions,
+    startup,
+)
 
 pytestmark = pytest.mark.service
 

@@ -17,12 +17,12 @@ from sources import merging
 from sources.merging import choose, consolidated, merge_batches, merged_batches
 from sources.place import Place
 from sources.warehouse import CONTROL, Warehouse, table_buffer
-from tests import servers
-from tests.captor import epoch_of
-from tests.capture_site import SETTINGS, Site
-from tests.capturing import oid_of, replayed
-from tests.ledger import TABLES, Writer, prepare
-from tests.servers import Server
+from tests.support.capture.captor import epoch_of
+from tests.support.capture.databases import oid_of, replayed
+from tests.support.capture.ledger import TABLES, Writer, prepare
+from tests.support.capture.site import SETTINGS, Site
+from tests.support.running import servers
+from tests.support.running.servers import Server
 
 
 def changes(*rows: tuple[object, int, int], kind: pa.DataType) -> pa.Table:

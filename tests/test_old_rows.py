@@ -13,12 +13,12 @@ from catalog.store import manifest
 from sources import filling
 from sources.mirrors import mirrors_beside
 from sources.warehouse import WEIGHT, table_buffer
-from tests import servers
-from tests.capture_site import SETTINGS, Site, ledger_site
-from tests.capturing import mirror, oid_of, one, rows_of
-from tests.ledger import Writer, capture_table
-from tests.looking import BY, fill, look_up, want_keys
-from tests.servers import Server
+from tests.support.capture.databases import mirror, oid_of, one, rows_of
+from tests.support.capture.keyed_tables import BY, fill, look_up, want_keys
+from tests.support.capture.ledger import Writer, capture_table
+from tests.support.capture.site import SETTINGS, Site, ledger_site
+from tests.support.running import servers
+from tests.support.running.servers import Server
 from tests.test_capture_killed import SIGKILL, captor
 
 pytestmark = pytest.mark.service

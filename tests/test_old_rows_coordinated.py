@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from catalog.failpoints import VARIABLE
-from tests.capturing import coordinator, enrol, one, wait_until_captured
-from tests.servers import wait_until
-from tests.standing import refused
+from tests.support.capture.databases import coordinator, enrol, one, wait_until_captured
+from tests.support.running.servers import wait_until
+from tests.support.running.standing_databases import refused
 from tests.test_joining import Site, fill, site_of
 
 pytestmark = pytest.mark.service

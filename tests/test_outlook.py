@@ -19,7 +19,7 @@ from planner.pace_knobs import path_knobs
 from planner.schedule import Arrivals, Goal
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.weighted import TableBuffer
-from tests.randomplans import FILLED, TABLES, queries
+from tests.support.planning.random_plans import FILLED, TABLES, queries
 from tests.test_delta_estimate import Make
 from tests.test_pace import derived
 

@@ -28,13 +28,13 @@ from planner.schedule_text import curve_text, schedule_text
 from planner.simulation import Correction
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.weighted import DeltaPlan, NodeBuffer
-from tests.bindcases import recorded
-from tests.plancases import FOLDER, QUERIES, bound
-from tests.randomplans import FILLED, TABLES, call, columns_of, queries
-from tests.recording import assert_as_recorded
+from tests.support.binding.cases import recorded
+from tests.support.planning.cases import FOLDER, QUERIES, bound
+from tests.support.planning.random_plans import FILLED, TABLES, call, columns_of, queries
+from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
+from tests.support.recording import assert_as_recorded
 from tests.test_delta_estimate import Make
 from tests.test_delta_plans import snapshot
-from tests.tpchstatistics import FAST, arrivals, statistics
 
 UNKNOWN = Statistics()
 

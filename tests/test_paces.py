@@ -20,7 +20,7 @@ from planner.incremental import derive
 from planner.logical import LogicalQuery
 from planner.paths import Path
 from planner.weighted import NodeBuffer, TableBuffer
-from tests.randomplans import TABLES, commits, queries
+from tests.support.planning.random_plans import TABLES, commits, queries
 from tests.test_delta import METHODS, apply
 
 ONE = Path(9, 1)

@@ -35,7 +35,7 @@ from planner.paths import Path, paths
 from planner.weighted import DeltaPlan, TableBuffer
 from sources.arrow import arrow_type
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
-from tests.randomplans import TABLES, commits, queries
+from tests.support.planning.random_plans import TABLES, commits, queries
 from tests.test_delta import apply
 
 pytestmark = pytest.mark.service

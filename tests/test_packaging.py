@@ -14,7 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.checkout import ROOT
+
 FOLDERS = ("catalog", "dialect", "planner", "sources", "executors", "coordinator", "proxy")
 DEADLINE_SECONDS = 120
 

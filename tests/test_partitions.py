@@ -10,8 +10,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.capturing import coordinator, enrol, one, state_of, wait_until_captured, wait_until_followed
-from tests.servers import DEADLINE_SECONDS
+from tests.support.capture.databases import (
+    coordinator,
+    enrol,
+    one,
+    state_of,
+    wait_until_captured,
+    wait_until_followed,
+)
+from tests.support.running.servers import DEADLINE_SECONDS
 from tests.test_joining import Site, site_of
 
 pytestmark = pytest.mark.service

@@ -16,8 +16,8 @@ from planner.plan import plan
 from planner.statistics import Statistics
 from planner.weighted import DeltaPlan, Pairs
 from planner.weighted_tree import within
-from tests.bindcases import Snapshot, read_snapshot
-from tests.largequeries import SHAPES, TABLES, TOO_LARGE
+from tests.support.binding.cases import Snapshot, read_snapshot
+from tests.support.planning.large_queries import SHAPES, TABLES, TOO_LARGE
 
 MOST: Final = 3.7
 """Work of twice the size over that of the size: 4 would be quadratic."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests import servers
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import refused, session, traces
+from tests.support.running import servers
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import refused, session, traces
 
 pytestmark = pytest.mark.service
 

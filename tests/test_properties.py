@@ -22,7 +22,7 @@ from planner.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields
 from planner.nullability import is_never_null
 from planner.properties import properties
 from planner.tree import nodes
-from tests.randomplans import INTEGER, TABLES, call, columns_of, plans, rows
+from tests.support.planning.random_plans import INTEGER, TABLES, call, columns_of, plans, rows
 
 
 def _constrained(table: Table, *, filled: str, keys: tuple[tuple[str, ...], ...]) -> Table:

@@ -14,7 +14,7 @@ import pytest
 
 from catalog.errors import AnswerDiffers
 from coordinator.publishing import Answer, StoredColumn, apply_changes
-from tests.servers import Server
+from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
 

@@ -20,7 +20,7 @@ from executors.reference.casts import LENGTHS
 from executors.reference.functions import FUNCTIONS, LENIENT, call, shortened
 from executors.reference.input import read
 from executors.reference.output import write
-from tests.servers import Server
+from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
 

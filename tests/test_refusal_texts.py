@@ -17,9 +17,9 @@ from dialect.bind import bind
 from dialect.query import read_query
 from dialect.unbindable import UNBINDABLE
 from planner.refused import Refused
-from tests.bindcases import FOLDER, Recorded, read_snapshot, recorded
+from tests.support.binding.cases import FOLDER, Recorded, read_snapshot, recorded
+from tests.support.checkout import ROOT
 
-ROOT: Final = Path(__file__).parent.parent
 RAISED_BY: Final = frozenset(("refused", "unsupported", "FeatureNotSupported", "NotMaintainable"))
 CLASSES: Final = frozenset(name for name in vars(exp) if name[0].isupper() and re.search("[a-z][A-Z]", name))
 OURS: Final = re.compile(r"\b(sqlglot|pglast|oid|canonical|node|bound tree|Var|[Tt]ype \d+)\b")

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from tests.answering import check, wait_until_answered
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial
-from tests.standing import fresh_database, refused, session
-from tests.waiting import waiting
+from tests.support.answers.answering import check, wait_until_answered
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial
+from tests.support.running.standing_databases import fresh_database, refused, session
+from tests.support.running.waiting_client import waiting
 
 pytestmark = pytest.mark.service
 

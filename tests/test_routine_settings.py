@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROUTINES = Path(__file__).parent.parent / "catalog" / "routines"
+from tests.support.checkout import ROOT
+
+ROUTINES = ROOT / "catalog" / "routines"
 FUNCTION = re.compile(r"CREATE OR REPLACE FUNCTION (\S+?)\(.*?\$body\$.*?\$body\$", re.S)
 COMMENT = re.compile(r"^\s*--.*$", re.M)
 

@@ -29,8 +29,8 @@ from planner.text import text
 from planner.translate import translate
 from planner.tree import transform
 from planner.unnest import unnest
-from tests.bindcases import Snapshot, read_snapshot
-from tests.recording import RECORDING
+from tests.support.binding.cases import Snapshot, read_snapshot
+from tests.support.recording import RECORDING
 
 FOLDER: Final = Path(__file__).parent / "rules"
 _FLAG: Final = re.compile(r"(expect|expect-not|off)=(\w+)")

@@ -18,8 +18,8 @@ from sources.position import Stopped, blockers, take_position
 from sources.shape import read_shape
 from sources.snapshot import copy_table
 from sources.warehouse import Warehouse
-from tests.capturing import Rows, install, oid_of, replayed
-from tests.servers import Server, wait_until
+from tests.support.capture.databases import Rows, install, oid_of, replayed
+from tests.support.running.servers import Server, wait_until
 
 pytestmark = pytest.mark.service
 NUMBERS = itertools.count()

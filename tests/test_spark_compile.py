@@ -17,8 +17,8 @@ from executors.spark.session import SparkSettings, close_session, open_session
 from planner.delta_method import Method
 from planner.incremental import derive
 from planner.logical import LogicalQuery
-from tests.randomplans import commits, queries
-from tests.sidebyside import SideBySide
+from tests.support.planning.random_plans import commits, queries
+from tests.support.spark.side_by_side import SideBySide
 
 pytestmark = pytest.mark.service
 

@@ -20,7 +20,7 @@ from dialect.spark_division import divided
 from dialect.spark_long_division import long_quotient
 from dialect.spark_rendered import Rendered, spark_type
 from executors.spark.session import SparkSettings, close_session, open_session
-from tests.servers import Server
+from tests.support.running.servers import Server
 
 PAIRS = 3000
 # Halves at the last digit come of these, and digits without end.

@@ -18,7 +18,7 @@ from dialect.spark_rendered import Rendered
 from executors.spark.failures import as_error
 from executors.spark.firing import collect
 from executors.spark.session import SparkSettings, close_session, open_session
-from tests.servers import Server
+from tests.support.running.servers import Server
 
 X = {
     INT2: Rendered("CAST(x AS SMALLINT)", Plain.INT16),

@@ -19,9 +19,9 @@ from planner.finish import Finished, finish
 from planner.logical import LogicalQuery
 from planner.translate import translate
 from planner.unnest import unnest
-from tests.bindcases import Snapshot, read_snapshot, recorded
-from tests.plancases import QUERIES, bound
-from tests.randomplans import TABLES, commits, queries
+from tests.support.binding.cases import Snapshot, read_snapshot, recorded
+from tests.support.planning.cases import QUERIES, bound
+from tests.support.planning.random_plans import TABLES, commits, queries
 
 
 @given(query=queries(), changes=commits(1))

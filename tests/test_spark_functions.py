@@ -29,9 +29,9 @@ from executors.reference.arrow import as_arrow, from_arrow
 from executors.reference.values import Value, equality_key
 from executors.spark.failures import as_error
 from executors.spark.session import SparkSettings, close_session, open_session
-from tests.servers import Server
-from tests.sparkcases import SIGNED, Case, cast_cases, function_cases, has_no_decimal, literal, typed
-from tests.sparkvalues import EDGES, value_of
+from tests.support.running.servers import Server
+from tests.support.spark.cases import SIGNED, Case, cast_cases, function_cases, has_no_decimal, literal, typed
+from tests.support.spark.values import EDGES, value_of
 
 pytestmark = pytest.mark.service
 

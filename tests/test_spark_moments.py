@@ -26,9 +26,9 @@ from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type
 from sources.nulls import spread
 from sources.text import decode_texts
-from tests.capturing import one
-from tests.servers import Server
-from tests.sparkcases import Case, function_cases, literal
+from tests.support.capture.databases import one
+from tests.support.running.servers import Server
+from tests.support.spark.cases import Case, function_cases, literal
 from tests.test_spark_functions import ATTEMPT, SETTINGS, SIGNATURES
 
 pytestmark = pytest.mark.service

@@ -18,7 +18,7 @@ from planner.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
 from planner.specialise import Facts, specialise
 from planner.weighted import Choose, Guard, Moment, Read, Subplan
 from planner.weighted_tree import within
-from tests.randomplans import TABLES, call, columns_of, commits, queries
+from tests.support.planning.random_plans import TABLES, call, columns_of, commits, queries
 
 
 @settings(max_examples=120)

@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.clients.programs import compiled, printed_by_java, printed_by_node
-from tests.standing import fresh_database, session
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from tests.servers import Gavial
-from tests.standing import fresh_database, refused, session, traces
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database, refused, session, traces
 
 pytestmark = pytest.mark.service
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.servers import Gavial
-from tests.standing import fresh_database, session
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.servers import Gavial
-from tests.standing import fresh_database, session
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

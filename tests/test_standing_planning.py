@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.largequeries import SHAPES, TABLES, WIDE, every_pair
-from tests.servers import Gavial
-from tests.standing import fresh_database, session
+from tests.support.planning.large_queries import SHAPES, TABLES, WIDE, every_pair
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.servers import Gavial
-from tests.standing import fresh_database, refused, session, statuses, traces
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database, refused, session, statuses, traces
 
 pytestmark = pytest.mark.service
 

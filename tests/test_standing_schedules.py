@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.servers import Gavial
-from tests.standing import fresh_database
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database
 
 pytestmark = pytest.mark.service
 

@@ -11,11 +11,11 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq.abc import PGconn
 
-from tests import statementscript
-from tests.recording import RECORDING
-from tests.servers import Gavial, Server
-from tests.standing import fresh_database
-from tests.statementscript import Block, Send
+from tests.support import statement_script
+from tests.support.recording import RECORDING
+from tests.support.running.servers import Gavial, Server
+from tests.support.running.standing_databases import fresh_database
+from tests.support.statement_script import Block, Send
 
 pytestmark = pytest.mark.service
 
@@ -36,12 +36,12 @@ def answers(
 ) -> Iterator[tuple[str, str]]:
     """For each block the answer to be recorded, and the answer of Gavial."""
     for block in blocks:
-        way = statementscript.simple if block.directive == "several" else send
+        way = statement_script.simple if block.directive == "several" else send
         if block.directive == "view":
-            wanted = statementscript.ask_as_view(direct, block.statement)
-            yield wanted, statementscript.ask(through, block.statement, way)
+            wanted = statement_script.ask_as_view(direct, block.statement)
+            yield wanted, statement_script.ask(through, block.statement, way)
         else:
-            found = statementscript.ask(through, block.statement, way)
+            found = statement_script.ask(through, block.statement, way)
             yield found, found
 
 
@@ -56,17 +56,17 @@ def scripts() -> Iterator[object]:
 
 @pytest.mark.parametrize(("path", "major"), list(scripts()))
 @pytest.mark.parametrize(
-    "send", [statementscript.simple, statementscript.extended], ids=lambda send: send.__name__
+    "send", [statement_script.simple, statement_script.extended], ids=lambda send: send.__name__
 )
 def test_script(request: pytest.FixtureRequest, path: Path, send: Send, major: int) -> None:
-    blocks = statementscript.read(path)
+    blocks = statement_script.read(path)
     server = request.getfixturevalue(f"postgres{major}")
     proxy = request.getfixturevalue(f"gavial{major}")
     with both_ends(server, proxy) as (direct, through):
         answered = tuple(answers(blocks, direct, through, send))
-    if RECORDING and (major, send) == (15, statementscript.simple):
-        blocks = tuple(statementscript.recorded(b, a[0]) for b, a in zip(blocks, answered, strict=True))
-        statementscript.write(path, blocks)
+    if RECORDING and (major, send) == (15, statement_script.simple):
+        blocks = tuple(statement_script.recorded(b, a[0]) for b, a in zip(blocks, answered, strict=True))
+        statement_script.write(path, blocks)
     for block, (wanted, found) in zip(blocks, answered, strict=True):
         assert wanted == block.answer, f"{block.statement}\nis not answered as recorded"
         assert found == block.answer, f"{block.statement}\nis answered otherwise by Gavial"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.servers import Gavial
-from tests.standing import fresh_database, refused, session, statuses, traces
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import fresh_database, refused, session, statuses, traces
 
 pytestmark = pytest.mark.service
 

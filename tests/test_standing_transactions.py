@@ -10,8 +10,15 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from tests.servers import Gavial
-from tests.standing import Refused, fresh_database, refused, session, statuses, traces
+from tests.support.running.servers import Gavial
+from tests.support.running.standing_databases import (
+    Refused,
+    fresh_database,
+    refused,
+    session,
+    statuses,
+    traces,
+)
 
 pytestmark = pytest.mark.service
 

@@ -15,14 +15,15 @@ from psycopg.conninfo import conninfo_to_dict
 from dialect.parse import find_ours
 from dialect.request import call_for
 from dialect.statements import CreateStandingQuery
-from tests.bindcases import statements
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import fresh_database, refused, session, statuses, traces
+from tests.support.binding.cases import statements
+from tests.support.checkout import ROOT
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, refused, session, statuses, traces
 
 pytestmark = pytest.mark.service
 
-FOLDER = Path(__file__).parent / "bind"
-TPCH = Path(__file__).parent.parent / "scripts" / "tpch.sql"
+FOLDER = ROOT / "tests" / "bind"
+TPCH = ROOT / "scripts" / "tpch.sql"
 UNBINDABLE = statements(FOLDER / "refused.sql")
 PATH = "SET search_path = bound, public"
 ROLLUP = "CREATE STANDING QUERY q AS SELECT whole, count(*) AS n FROM things GROUP BY ROLLUP (whole)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.servers import Gavial
+from tests.support.running.servers import Gavial
 
 pytestmark = pytest.mark.service
 

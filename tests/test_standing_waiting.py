@@ -11,11 +11,11 @@ import asyncpg
 import psycopg
 import pytest
 
-from tests.answering import status_of, wait_until_answered
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, postgres, wait_until
-from tests.standing import fresh_database, refused, session
-from tests.waiting import counted_rows
+from tests.support.answers.answering import status_of, wait_until_answered
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, postgres, wait_until
+from tests.support.running.standing_databases import fresh_database, refused, session
+from tests.support.running.waiting_client import counted_rows
 
 pytestmark = pytest.mark.service
 

@@ -22,7 +22,7 @@ from planner.paths import Path
 from planner.schedule import Arrivals, Goal
 from planner.statistics import Statistics, TableStatistics
 from planner.weighted import TableBuffer
-from tests.randomplans import TABLES, queries
+from tests.support.planning.random_plans import TABLES, queries
 
 ONE = Path(9, 1)
 ORDERS, LINES = 501, 502

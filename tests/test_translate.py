@@ -12,9 +12,9 @@ import pytest
 
 from catalog.schema import Column
 from catalog.types import INT4, SqlType
-from tests.bindcases import Snapshot, read_snapshot, recorded, statements
-from tests.plancases import FOLDER, QUERIES, plan_text, record_plans, recorded_plans
-from tests.recording import RECORDING
+from tests.support.binding.cases import Snapshot, read_snapshot, recorded, statements
+from tests.support.planning.cases import FOLDER, QUERIES, plan_text, record_plans, recorded_plans
+from tests.support.recording import RECORDING
 
 _RENAMED: Final = re.compile(r"(FROM|JOIN) \(*\w+\.\w+ \w+\(")
 FILES = {path: FOLDER / f"{path.stem}.plan" for path in sorted(FOLDER.glob("*.bound"))}

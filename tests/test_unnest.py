@@ -22,8 +22,8 @@ from planner.text import text
 from planner.translate import translate
 from planner.tree import nodes
 from planner.unnest import unnest
-from tests.bindcases import Snapshot, read_snapshot, recorded
-from tests.plancases import FOLDER, QUERIES, bound, plans
+from tests.support.binding.cases import Snapshot, read_snapshot, recorded
+from tests.support.planning.cases import FOLDER, QUERIES, bound, plans
 
 ID = OutputColumn("id", SqlType(INT8))
 TPCH = sorted(QUERIES.glob("*.bound"))

@@ -14,11 +14,11 @@ from psycopg import AsyncConnection
 from catalog.schema import TableName
 from executors.reference.evaluate import evaluate
 from executors.reference.values import Bag
-from tests.bindcases import Snapshot, look, record, recorded, statements
-from tests.bindlaboratory import Laboratory, laboratory_on
-from tests.plancases import FOLDER, bound, plans
-from tests.recording import RECORDING
-from tests.servers import Server
+from tests.support.binding.cases import Snapshot, look, record, recorded, statements
+from tests.support.binding.laboratory import Laboratory, laboratory_on
+from tests.support.planning.cases import FOLDER, bound, plans
+from tests.support.recording import RECORDING
+from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, wait_until
-from tests.standing import fresh_database, refused, session
-from tests.waiting import (
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, wait_until
+from tests.support.running.standing_databases import fresh_database, refused, session
+from tests.support.running.waiting_client import (
     ENDS,
     WAIT_SECONDS,
     Waiting,

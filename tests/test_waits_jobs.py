@@ -11,10 +11,18 @@ import pytest
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from tests.capturing import one
-from tests.servers import Gavial, Server, gavial, postgres, wait_until
-from tests.standing import fresh_database, refused, session
-from tests.waiting import ENDS, WAIT_SECONDS, Waiting, by_timeout, counted_rows, nothing_is_left, waiting
+from tests.support.capture.databases import one
+from tests.support.running.servers import Gavial, Server, gavial, postgres, wait_until
+from tests.support.running.standing_databases import fresh_database, refused, session
+from tests.support.running.waiting_client import (
+    ENDS,
+    WAIT_SECONDS,
+    Waiting,
+    by_timeout,
+    counted_rows,
+    nothing_is_left,
+    waiting,
+)
 
 pytestmark = pytest.mark.service
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.clientmessages import Bind, Execute, Message, Parse, Query, Sync, for_postgres
-from tests.rawclient import Address, RawClient
-from tests.recording import RECORDING
-from tests.servers import Gavial, Server, gavial
-from tests.wirescript import Script, Send, bytewise, cut_at, play, whole
+from tests.support.recording import RECORDING
+from tests.support.running.servers import Gavial, Server, gavial
+from tests.support.wire.client_messages import Bind, Execute, Message, Parse, Query, Sync, for_postgres
+from tests.support.wire.raw_client import Address, RawClient
+from tests.support.wire.script import Script, Send, bytewise, cut_at, play, whole
 
 pytestmark = pytest.mark.service
 

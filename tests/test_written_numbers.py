@@ -34,7 +34,7 @@ from planner.statistics import Statistics
 from planner.text import text
 from planner.translate import translate
 from planner.unnest import unnest
-from tests.bindcases import Snapshot, read_snapshot
+from tests.support.binding.cases import Snapshot, read_snapshot
 
 _NO_VIEWS: Final = BoundViews({}, lambda _view, _others: pytest.fail("no view here"))
 

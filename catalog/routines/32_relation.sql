@@ -1,5 +1,5 @@
 -- A relation as the binder needs to know it. The body is also run by itself, where the schema is not installed
--- (`tests/readrelations.py`): it names everything in full, and calls nothing of ours.
+-- (`tests/support/binding/relations.py`): it names everything in full, and calls nothing of ours.
 CREATE OR REPLACE FUNCTION gavial.relation(relation oid) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp

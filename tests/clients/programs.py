@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.servers import binaries_of
+from tests.support.running.servers import binaries_of
 
 SOURCES = Path(__file__).parent
 TOOLS = Path(sys.prefix) / "tools"

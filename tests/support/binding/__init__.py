@@ -1,0 +1,1 @@
+"""Statements for the binder, and what PostgreSQL makes of them."""

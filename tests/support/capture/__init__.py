@@ -1,0 +1,1 @@
+"""Captured databases, and rows on their way into the warehouse."""

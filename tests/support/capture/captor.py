@@ -1,0 +1,39 @@
+"""Captures a database until it is killed: `python -m tests.support.capture.captor DSN SLOT HOME`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+
+from catalog.errors import Fenced
+from catalog.store import take_over
+from sources import transactions
+from sources.capture import Capture
+from sources.place import Place
+from sources.warehouse import Warehouse
+
+
+def epoch_of(session: psycopg.Connection) -> int:
+    """Of this process, as soon as the server has noticed that the last one is dead."""
+    while True:
+        try:
+            return take_over(session)
+        except Fenced:
+            time.sleep(0.05)
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO)
+    dsn, slot, home = sys.argv[1:]
+    transactions.MEMORY_BYTES = 1 << 18  # type: ignore[misc]  # so that little is much
+    with psycopg.connect(dsn, autocommit=True) as session:
+        place = Place(dsn, epoch_of(session), Warehouse(f"{home}/warehouse"))
+        Capture(place, slot, Path(home, "scratch")).run(lambda: True)
+
+
+if __name__ == "__main__":
+    main()

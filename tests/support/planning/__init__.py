@@ -1,0 +1,1 @@
+"""Queries for the planner, made or recorded, and plans drawn at random."""

@@ -1,0 +1,65 @@
+"""Statements (`x.sql`) and the plans that are made of them (`x.plan`, recorded)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalog.errors import Error
+from dialect.bind import bind
+from dialect.bound import Query
+from planner.check import check, check_unnested
+from planner.logical import LogicalQuery
+from planner.text import text
+from planner.translate import translate
+from planner.unnest import unnest
+from tests.support.binding import cases
+from tests.support.binding.cases import Recorded, Snapshot
+from tests.support.checkout import ROOT
+
+FOLDER = ROOT / "tests" / "planner"
+QUERIES = cases.FOLDER / "tpch"
+_END = "\n====\n"
+
+
+@dataclass(frozen=True)
+class Plans:
+    """What is made of a bound query before any rule."""
+
+    translated: LogicalQuery
+    unnested: LogicalQuery
+
+
+def plans(query: Query, snapshot: Snapshot) -> Plans:
+    """Both plans, checked."""
+    translated = translate(query, snapshot.tables)
+    check(translated)
+    unnested = unnest(translated)
+    check_unnested(unnested)
+    return Plans(translated, unnested)
+
+
+def bound(case: Recorded, snapshot: Snapshot) -> Query:
+    """The bound query of a recorded view."""
+    return bind(case.canonical, snapshot.tables, snapshot.signatures, case.columns)
+
+
+def plan_text(case: Recorded, snapshot: Snapshot) -> str:
+    """Both plans as text, or the one where they are the same, or the refusal."""
+    try:
+        made = plans(bound(case, snapshot), snapshot)
+    except Error as error:
+        return f"{error.sqlstate}: {error.message}\nhint: {error.hint}\n"
+    before, after = text(made.translated), text(made.unnested)
+    return before if before == after else f"{before}---- unnested\n{after}"
+
+
+def recorded_plans(path: Path) -> list[str]:
+    """What was recorded of the statements of a file, in their order."""
+    return path.with_suffix(".plan").read_text().split(_END)[:-1]
+
+
+def record_plans(path: Path, texts: Iterable[str]) -> None:
+    """Write what `recorded_plans` reads."""
+    path.with_suffix(".plan").write_text("".join(each + _END for each in texts))

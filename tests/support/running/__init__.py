@@ -1,0 +1,1 @@
+"""Real servers, the processes of their machine, and clients of them."""

@@ -1,0 +1,1 @@
+"""What Spark is compared with, value by value and firing by firing."""

@@ -1,0 +1,1 @@
+"""Random standing queries, which show much of every type."""

@@ -1,0 +1,1 @@
+"""Messages of the protocol, and sessions made of them."""
