@@ -6,7 +6,7 @@ from typing import Final
 
 from benchmarks.tpch_warehouse import Laboratory
 from catalog.schema import Column, TableName
-from dialect.bound import Query
+from dialect.bound.query import Query
 
 STEPS: Final = 100
 """In so many equal steps all tables come."""

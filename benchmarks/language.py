@@ -18,7 +18,7 @@ from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from catalog.schema import Tables
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
-from dialect.bind import bind
+from dialect.binding.bind import bind
 from proxy.frames import ClientFrames, may_be_ours
 from proxy.messages import message
 from tests.support.binding.relations import read_canonical_text, read_table

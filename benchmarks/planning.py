@@ -16,9 +16,9 @@ from benchmarks.measure import Figures, Target, judge, take_turns
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from benchmarks.tpch_warehouse import ROWS
 from catalog.schema import Tables
-from dialect.bind import bind
-from dialect.bound import Query
-from dialect.query import read_query
+from dialect.binding.bind import bind
+from dialect.binding.canonical_text import read_query
+from dialect.bound.query import Query
 from executors.spark.compile import compile_subplan, schemas_of
 from planner.plan import plan
 from planner.statistics import Statistics, TableStatistics

@@ -16,9 +16,9 @@ from benchmarks.programs import find_program
 from catalog.batch import Batch
 from catalog.schema import Column, Table, TableName, Tables
 from catalog.types import BPCHAR, C_COLLATIONS, DEFAULT_COLLATION
-from dialect.bind import bind
-from dialect.bound import Query
-from dialect.spark import Environment
+from dialect.binding.bind import bind
+from dialect.bound.query import Query
+from dialect.spark.expressions import Environment
 from planner.statistics import Statistics, TableStatistics
 from sources.arrow import arrow_type
 from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer

@@ -1,6 +1,6 @@
 """How a value of each PostgreSQL type lies in a batch: nothing of it is lost.
 
-Equal values may be written differently: `dialect/spark_equality.py` says which are equal."""
+Equal values may be written differently: `dialect/spark/equality.py` says which are equal."""
 
 from __future__ import annotations
 

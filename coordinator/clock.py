@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from dialect.triggers import cron_values
+from dialect.statements.triggers import cron_values
 
 _ROWS: Final = re.compile(r"every (\d+) rows")
 _AT: Final = re.compile(r"at (\d\d):(\d\d)(?::(\d\d))?")

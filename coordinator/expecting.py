@@ -17,7 +17,7 @@ from catalog.schema import Table, TableName
 from coordinator.forecast import History, forecast
 from coordinator.outlook import changed_rows, kind_of, scaled, stated
 from coordinator.straying import expected_rows
-from dialect.expectations import rows_expected
+from dialect.statements.expectations import rows_expected
 from planner.schedule import Arrivals
 
 _MOST_TRIGGERS: Final = 21

@@ -14,8 +14,8 @@ from catalog.backoff import Backoff
 from catalog.consequences import Consequence, consequence_of
 from catalog.errors import Error, Fenced
 from catalog.running import Failure, Running
-from dialect.render import quoted_name
-from dialect.statements import Name
+from dialect.statements.render import quoted_name
+from dialect.statements.statement import Name
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0

@@ -17,10 +17,10 @@ from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import LAYOUT
 from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
-from dialect.bind import bind
-from dialect.bound import Query
-from dialect.postgres_scalar import write
-from dialect.spark import Environment
+from dialect.binding.bind import bind
+from dialect.bound.query import Query
+from dialect.expressions.postgres import write
+from dialect.spark.expressions import Environment
 from executors.executor import Engine
 from executors.rows import Schema, name_of
 from planner.columns import references

@@ -12,7 +12,7 @@ from catalog.description import Sizes
 from catalog.description_postgres import read_sizes
 from catalog.schema import Table, TableName
 from catalog.types import SqlType
-from dialect.scalar import Constant
+from dialect.expressions.scalar import Constant
 from planner.instants import number_of
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from catalog.running import Offset
 from catalog.storage import FREE_NUMERIC
-from dialect.spark import DEFAULT, Environment
+from dialect.spark.expressions import DEFAULT, Environment
 from executors.executor import AddedColumn
 from executors.rows import Schema, name_of
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from catalog.storage import Storage
 from catalog.types import SqlType
-from dialect.spark import DEFAULT, Environment
+from dialect.spark.expressions import DEFAULT, Environment
 from executors.rows import Schema
 from planner.weighted import DeltaPlan, Moment, Subplan
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, assert_never
 
-from dialect.scalar import Call, Case, Constant, Reference, Scalar
-from dialect.spark_numerics import SCALE
+from dialect.expressions.scalar import Call, Case, Constant, Reference, Scalar
+from dialect.spark.numbers.numerics import SCALE
 from planner.conditions import column_equality, conjuncts
 from planner.logical import (
     Aggregate,

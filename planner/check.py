@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from catalog.types import BOOL, SqlType
-from dialect.scalar import And, Or, Reference, Scalar
+from dialect.expressions.scalar import And, Or, Reference, Scalar
 from planner.columns import column_numbers, refer
 from planner.logical import (
     Aggregate,

@@ -9,7 +9,7 @@ from typing import Final
 
 from catalog.errors import StatementTooComplex
 from catalog.types import SqlType
-from dialect.scalar import Reference, Scalar
+from dialect.expressions.scalar import Reference, Scalar
 from planner.logical import Aggregate, Computed, Field, Plan, Project, Scan, Union, Values, fields
 from planner.scalar_tree import inside, transform_scalar
 from planner.tree import children, expressions, nodes, with_children, with_expressions

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from catalog.types import BOOLEAN
-from dialect.scalar import And, Call, Constant, Or, Reference, Scalar
+from dialect.expressions.scalar import And, Call, Constant, Or, Reference, Scalar
 
 TRUE: Final = Constant("true", BOOLEAN)
 FALSE: Final = Constant("false", BOOLEAN)

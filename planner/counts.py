@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.types import BOOLEAN, INT8, SqlType
-from dialect.scalar import Call, Constant, Notation, Scalar
+from dialect.expressions.scalar import Call, Constant, Notation, Scalar
 from planner.columns import refer
 from planner.logical import AggregateCall, Field
 

@@ -12,7 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner import delta_estimate_groups as groups
 from planner import delta_estimate_joins as joins
 from planner import delta_estimate_sums as sums

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.delta_part import Frame, Part
 from planner.flow import Vector
 from planner.spread import Spread, both_grow, growing_pairs

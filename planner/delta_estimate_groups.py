@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dialect.scalar import Reference
+from dialect.expressions.scalar import Reference
 from planner.delta_part import Frame, Kind, Ledger, Part, recorded
 from planner.flow import BASIS, DELETES, INSERTS, UPDATES, Flow, Vector, different, gross, net
 from planner.logical import Aggregated, Field

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.delta_estimate_arrival import ALL, Shares, recent, shares
 from planner.delta_part import Frame, Kind, Leaf, Ledger, Part, Run
 from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, different, gross, reached

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.columns import references
 from planner.conditions import conjunction
 from planner.delta import Moments, keep

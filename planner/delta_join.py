@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from dialect.scalar import Constant, Scalar
+from dialect.expressions.scalar import Constant, Scalar
 from planner.columns import refer, references
 from planner.delta import Moments, Steps, keep
 from planner.delta_keys import Fresh, chosen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from catalog.schema import Tables
-from dialect.scalar import Call, Reference, Scalar
+from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.delta import Moments
 from planner.equality import is_equality
 from planner.weighted import Buffer, Choose, Guard, Read, TableBuffer, Weighted

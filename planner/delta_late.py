@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.columns import refer, references, substitute
 from planner.delta import Moments
 from planner.delta_inner import Input, inner_change

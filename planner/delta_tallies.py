@@ -21,7 +21,17 @@ from catalog.types import (
     TIMESTAMPTZ,
     SqlType,
 )
-from dialect.scalar import Branch, Call, Case, Cast, CastMethod, Constant, Notation, Reference, Scalar
+from dialect.expressions.scalar import (
+    Branch,
+    Call,
+    Case,
+    Cast,
+    CastMethod,
+    Constant,
+    Notation,
+    Reference,
+    Scalar,
+)
 from planner.columns import Numbers, passing, refer
 from planner.logical import Aggregate, AggregateCall, Computed
 from planner.nullability import is_never_null

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from dialect.scalar import Call, Constant, Reference, Scalar
+from dialect.expressions.scalar import Call, Constant, Reference, Scalar
 from planner.columns import references
 from planner.conditions import conjuncts
 from planner.equality import is_equality

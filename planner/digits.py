@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 from catalog.storage import NO_DIGITS, Decimal, Storage
-from dialect.scalar import Branch, Call, Case, Coalesce, Constant, IsNull, Not, Scalar
+from dialect.expressions.scalar import Branch, Call, Case, Coalesce, Constant, IsNull, Not, Scalar
 
 _ADDED: Final = (1724, 1725)
 _MULTIPLIED: Final = 1726

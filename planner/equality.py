@@ -31,7 +31,7 @@ from catalog.types import (
     VARCHAR,
     SqlType,
 )
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     Call,
     Cast,
     CastMethod,
@@ -43,7 +43,7 @@ from dialect.scalar import (
     Reference,
     Scalar,
 )
-from dialect.spark_comparisons import COMPARISONS
+from dialect.spark.comparisons import COMPARISONS
 from planner.scalar_tree import arguments as operands
 
 # pg_proc oids: the same on every server. Without interval, where equal values ('1 month', '30 days') do not

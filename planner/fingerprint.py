@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Final, TypeAlias, assert_never
 
 from catalog.types import SqlType
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     Array,
     ArrayComparison,

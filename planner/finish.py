@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from catalog.types import INT2, INT4, INT8, NUMERIC, SqlType
-from dialect.scalar import Call, Cast, CastMethod, Notation, Scalar
-from dialect.spark import DEFAULT, Environment, is_exact
+from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Scalar
+from dialect.spark.expressions import DEFAULT, Environment, is_exact
 from planner.columns import Numbers, numbers_after, passing, refer, references, substitute
 from planner.logical import (
     Aggregate,

@@ -27,7 +27,7 @@ from catalog.types import (
     TIMETZ,
     UUID,
 )
-from dialect.scalar import Call, IsNull, Not, Notation, Scalar
+from dialect.expressions.scalar import Call, IsNull, Not, Notation, Scalar
 from planner.columns import Numbers, refer, renumbered, substitute
 from planner.conditions import conjunction, disjunction
 from planner.equality import as_text, not_distinct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.columns import passing
 from planner.conditions import conjuncts
 from planner.logical import Filter, Join, JoinKind, Plan, Project

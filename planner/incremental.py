@@ -8,8 +8,8 @@ from typing import Final, assert_never
 
 from catalog.schema import Tables
 from catalog.types import BOOLEAN
-from dialect.scalar import Scalar
-from dialect.spark import DEFAULT, Environment
+from dialect.expressions.scalar import Scalar
+from dialect.spark.expressions import DEFAULT, Environment
 from planner.columns import Numbers, column_numbers, numbers_after, refer, references
 from planner.conditions import TRUE, conjuncts
 from planner.delta import Moments, Steps, consolidate, keep, linear

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from catalog.types import DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TIMESTAMP, TIMESTAMPTZ
-from dialect.scalar import Constant
+from dialect.expressions.scalar import Constant
 
 _NUMBERS: Final = frozenset({INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8})
 _EPOCH: Final = datetime(2000, 1, 1)

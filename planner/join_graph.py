@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.columns import references
 from planner.delta_keys import equal_columns
 

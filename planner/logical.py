@@ -12,7 +12,7 @@ from typing import TypeAlias, assert_never
 
 from catalog.schema import TableName
 from catalog.types import SqlType
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 
 
 @dataclass(frozen=True, slots=True)

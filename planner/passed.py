@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialect.scalar import Reference
+from dialect.expressions.scalar import Reference
 from planner.weighted import Compute, Consolidate, Moment, Read, Subplan, Weighted, fields
 
 

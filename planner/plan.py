@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catalog.schema import Tables
-from dialect.bound import Query
+from dialect.bound.query import Query
 from dialect.depth import limited_depth
-from dialect.scalar import Scalar
-from dialect.spark import DEFAULT, Environment
+from dialect.expressions.scalar import Scalar
+from dialect.spark.expressions import DEFAULT, Environment
 from planner.delta_method import METHODS, Method
 from planner.finish import finish
 from planner.incremental import derive

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from catalog.schema import Table, Tables
-from dialect.scalar import Constant, Reference
+from dialect.expressions.scalar import Constant, Reference
 from planner.columns import column_numbers
 from planner.counts import over_no_rows
 from planner.dependencies import NONE, Columns, Dependency, Properties, equivalent, settled

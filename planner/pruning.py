@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from dialect.scalar import Call, Reference, Scalar
+from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.conditions import conjuncts
 from planner.equality import is_equality
 from planner.weighted import (

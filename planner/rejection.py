@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     ArrayComparison,
     Call,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog.schema import Table, Tables
-from dialect.scalar import Call, Reference, Scalar
+from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.columns import column_numbers, references
 from planner.conditions import conjuncts, is_true
 from planner.equality import is_equality

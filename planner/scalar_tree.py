@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     Array,
     ArrayComparison,

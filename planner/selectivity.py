@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Final
 
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     Array,
     ArrayComparison,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from catalog.types import BOOLEAN, DEFAULT_COLLATION, FLOAT8, NUMERIC, TEXT, SqlType
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     BEYOND,
     LONG_SUM,
     And,

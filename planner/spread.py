@@ -9,7 +9,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from dialect.scalar import Reference, Scalar
+from dialect.expressions.scalar import Reference, Scalar
 from planner.cardinality import join_share, most_values
 from planner.columns import references
 from planner.conditions import conjuncts

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from catalog import types
 from catalog.types import NO_TYPMOD, SqlType
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     Array,
     ArrayComparison,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from catalog.schema import Tables
-from dialect.bound import Query, Select, SetOperation
-from dialect.bound_expression import Cast, Constant, Expression, Output, SortKey
+from dialect.bound.expression import Cast, Constant, Expression, Output, SortKey
+from dialect.bound.query import Query, Select, SetOperation
 from dialect.depth import limited_depth
 from planner.columns import Numbers, passing, refer, references
 from planner.first import first_of_each

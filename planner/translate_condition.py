@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dialect.bound_expression import And, Expression
-from dialect.scalar import Scalar
+from dialect.bound.expression import And, Expression
+from dialect.expressions.scalar import Scalar
 from planner.conditions import conjunction
 from planner.logical import Filter, Plan
 from planner.translate_expression import ExpressionTranslator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
-from dialect import bound_expression as bound
-from dialect.bound_expression import Expression
-from dialect.scalar import (
+from dialect.bound import expression as bound
+from dialect.bound.expression import Expression
+from dialect.expressions.scalar import (
     Array,
     ArrayComparison,
     Branch,

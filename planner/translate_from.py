@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from dialect.bound import CommonTableScan, Derived, FromItem, Join, JoinKind, Scan
+from dialect.bound.query import CommonTableScan, Derived, FromItem, Join, JoinKind, Scan
 from planner import logical
 from planner.columns import column_numbers
 from planner.conditions import TRUE, conjunction

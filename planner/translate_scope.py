@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from catalog.schema import Tables
-from dialect.bound import CommonTable, Query
-from dialect.bound_expression import Expression
-from dialect.scalar import Scalar
+from dialect.bound.expression import Expression
+from dialect.bound.query import CommonTable, Query
+from dialect.expressions.scalar import Scalar
 from planner.columns import Numbers, column_numbers, free_columns, references
 from planner.conditions import is_true
 from planner.logical import AggregateCall, Computed, DependentJoin, Field, Join, JoinKind, Plan, Values

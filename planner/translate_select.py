@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dialect.bound import Select
-from dialect.bound_expression import Column, Expression
-from dialect.scalar import Reference, Scalar
+from dialect.bound.expression import Column, Expression
+from dialect.bound.query import Select
+from dialect.expressions.scalar import Reference, Scalar
 from planner.columns import Numbers, column_numbers, passing
 from planner.logical import (
     Aggregate,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from catalog.types import BOOLEAN
-from dialect import bound
-from dialect.bound import SetKind
-from dialect.scalar import Not, Scalar
+from dialect.bound import query as bound
+from dialect.bound.query import SetKind
+from dialect.expressions.scalar import Not, Scalar
 from planner.columns import Numbers, passing, refer, references
 from planner.conditions import FALSE, TRUE, conjunction
 from planner.counts import COUNT, count_rows, is_positive

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from catalog.types import BOOLEAN
-from dialect.bound import Query
-from dialect.bound_expression import Exists, Expression, Not, QuantifiedSubquery, Quantifier
-from dialect.scalar import Branch, Call, Case, Constant, IsNull, Scalar
-from dialect.scalar import Not as Negation
+from dialect.bound.expression import Exists, Expression, Not, QuantifiedSubquery, Quantifier
+from dialect.bound.query import Query
+from dialect.expressions.scalar import Branch, Call, Case, Constant, IsNull, Scalar
+from dialect.expressions.scalar import Not as Negation
 from planner.columns import refer
 from planner.conditions import FALSE, TRUE, conjunction, disjunction
 from planner.counts import COUNT, count_rows, is_positive

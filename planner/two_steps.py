@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from catalog.types import INT4, INT8, NUMERIC, SqlType
-from dialect.scalar import Branch, Case, Cast, CastMethod, Coalesce, Constant, Scalar
+from dialect.expressions.scalar import Branch, Case, Cast, CastMethod, Coalesce, Constant, Scalar
 from planner.columns import Numbers, passing, refer
 from planner.logical import Aggregate, Aggregated, Computed, Field, Plan, Project, fields
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from catalog.errors import StatementTooComplex
 from dialect.depth import limited_depth
-from dialect.scalar import IsTruth, Not, Scalar, Truth
+from dialect.expressions.scalar import IsTruth, Not, Scalar, Truth
 from planner.columns import (
     Numbers,
     column_numbers,

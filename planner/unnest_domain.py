@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from dialect.scalar import Coalesce, Scalar
+from dialect.expressions.scalar import Coalesce, Scalar
 from planner.columns import (
     FreeColumns,
     Numbers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from dialect.scalar import Call, Reference, Scalar
+from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.columns import (
     FreeColumns,
     Numbers,

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TypeAlias, assert_never
 
 from catalog.schema import TableName
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.logical import Aggregated, Computed, Field, Order
 
 

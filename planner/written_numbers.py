@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, assert_never
 from catalog.errors import FeatureNotSupported
 from catalog.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
 from catalog.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     SHOWN,
     And,
     Branch,
@@ -30,10 +30,10 @@ from dialect.scalar import (
     Reference,
     Scalar,
 )
-from dialect.spark import Environment, render
-from dialect.spark_numerics import SCALE, TRIM_SCALE
-from dialect.spark_rendered import Rendered, common_storage
-from dialect.spark_written import is_whole
+from dialect.spark.expressions import Environment, render
+from dialect.spark.numbers.numerics import SCALE, TRIM_SCALE
+from dialect.spark.numbers.written import is_whole
+from dialect.spark.rendered import Rendered, common_storage
 from planner.columns import Numbers, numbers_after, passing, refer
 from planner.counts import COUNT, is_positive
 from planner.digits import parts_of

@@ -24,7 +24,7 @@ from coordinator.embedded.home import NAME as HOME
 from coordinator.embedded.ports import is_free
 from coordinator.embedded.reach import can_enter
 from coordinator.embedded.system import DEFAULT, VARIABLE
-from dialect.sizes import size_text
+from dialect.statements.sizes import size_text
 from executors.spark.java import OLDEST, find_java
 from executors.spark.machine import memory_bytes
 from executors.spark.session import default_memory

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from catalog.signatures import Signatures
 from coordinator.planning import Maintainable
-from dialect.bound import Query
-from dialect.bound_text import BoundText
+from dialect.bound.query import Query
+from dialect.bound.text import BoundText
 from planner.delta_text import delta_text
 from planner.plan import Planned
 from planner.schedule import Schedule

@@ -14,8 +14,8 @@ from catalog.errors import NotMaintainable
 from catalog.signatures import Signatures
 from coordinator.planning import KeptPlan, bind_described, plan_as_kept, plan_bound
 from coordinator.statistics import statistics_from_json, statistics_of
-from dialect.expectations import check_expectations
-from dialect.places import Places, place_of
+from dialect.statements.expectations import check_expectations
+from dialect.statements.places import Places, place_of
 from executors.engines import ENGINES
 from executors.executor import EngineSettings
 from planner.delta_method import methods_of

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from dialect.sizes import UNITS, parse_size
+from dialect.statements.sizes import UNITS, parse_size
 
 MASTER: Final = re.compile(r"local(-cluster)?(\[[^\[\]]+\])?|spark://.+|yarn|k8s://.+")
 REMOTE: Final = re.compile(r"sc://.+")

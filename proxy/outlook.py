@@ -12,7 +12,7 @@ from catalog.schema import TableName
 from coordinator.forecast import History, forecast
 from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
 from coordinator.planning import Maintainable
-from dialect.expectations import rows_expected
+from dialect.statements.expectations import rows_expected
 from planner.cost import Weights, weights_from
 from planner.pace import at_paces, limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of

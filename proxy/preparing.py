@@ -11,7 +11,7 @@ import psycopg
 from catalog import postgres
 from catalog.errors import ConfigurationError
 from coordinator.failures import in_one_line
-from dialect.render import quoted
+from dialect.statements.render import quoted
 from proxy.prerequisites import read_facts
 from proxy.settings import read_address
 from sources.prerequisites import OLDEST, Lack, ServerFacts, lacks, refusal_of

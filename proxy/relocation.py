@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from catalog.errors import Error
-from dialect.rewrite import Edit, original_place
+from dialect.statements.rewrite import Edit, original_place
 from proxy.messages import message
 
 _PLACE: Final = re.compile(r"gavial:(\d*)")

@@ -1,8 +1,9 @@
 """The seam: where a statement of ours is taken out of the client's stream and its answer made ours; pure.
 
-Nothing is synthesised. A message with a statement of ours is rewritten in place (`dialect/rewrite.py`); what
-runs instead raises, as its last act, a notice with a private SQLSTATE and this session's nonce. The notice is
-swallowed here and the CommandComplete right behind it gets the tag it carries.
+Nothing is synthesised. A message with a statement of ours is rewritten in place
+(`dialect/statements/rewrite.py`); what runs instead raises, as its last act, a notice with a private
+SQLSTATE and this session's nonce. The notice is swallowed here and the CommandComplete right behind it gets
+the tag it carries.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.errors import Error
-from dialect.rewrite import Edit, codec_of, rewrite
+from dialect.statements.rewrite import Edit, codec_of, rewrite
 from proxy.messages import data_row, fields_of, message
 from proxy.relocation import relocated, replaced
 from proxy.verdict import Verdict

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import ValueNotStorable
-from dialect.moment_text import (
+from dialect.expressions.moment_text import (
     INFINITE_DAYS,
     INFINITE_MICROSECONDS,
     LAST_DAY_WITH_TIME,

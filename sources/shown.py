@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from catalog.errors import Error
 from catalog.storage import Decimal, ListOf, Plain, Shaped, StoredColumn, Written
-from dialect.array_text import written_array
-from dialect.moment_text import write_timestamp
+from dialect.expressions.array_text import written_array
+from dialect.expressions.moment_text import write_timestamp
 from sources.binary import decode_binary
 from sources.moments import MICROSECONDS_TO_2000
 from sources.octets import Values

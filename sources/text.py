@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from catalog.errors import FeatureNotSupported, ValueNotStorable
 from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
-from dialect.interval_text import read_interval
-from dialect.moment_text import read_date, read_time, read_timestamp
+from dialect.expressions.interval_text import read_interval
+from dialect.expressions.moment_text import read_date, read_time, read_timestamp
 from sources.arrow import INTERVAL, arrow_type, shaped
 from sources.nulls import spread
 from sources.octets import Values

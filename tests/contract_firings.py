@@ -32,8 +32,8 @@ from catalog.types import (
     TIMESTAMPTZ,
     SqlType,
 )
-from dialect.scalar import Call, Constant, Notation, Reference, Scalar
-from dialect.spark import DEFAULT
+from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scalar
+from dialect.spark.expressions import DEFAULT
 from executors.engines import ENGINES
 from executors.executor import (
     AddedColumn,

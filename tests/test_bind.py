@@ -10,8 +10,8 @@ import pytest
 from catalog.errors import FeatureNotSupported, StatementTooComplex
 from catalog.schema import Column
 from catalog.types import FLOAT8, INT4, INT8, NUMERIC, SqlType
-from dialect.bind import bind
-from dialect.query import read_query
+from dialect.binding.bind import bind
+from dialect.binding.canonical_text import read_query
 from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded, statements
 
 CASES = [

@@ -18,7 +18,7 @@ from catalog.errors import FeatureNotSupported
 from catalog.schema import TableName
 from catalog.signatures_postgres import read_signatures
 from catalog.types import BOOL
-from dialect.bind import bind
+from dialect.binding.bind import bind
 from tests.support.binding.cases import (
     FOLDER,
     SNAPSHOT,

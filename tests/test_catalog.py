@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from catalog.refusals import REFUSALS
-from dialect.settings import OPTIONS
-from dialect.unbindable import UNBINDABLE
+from dialect.binding.unbindable import UNBINDABLE
+from dialect.statements.options import OPTIONS
 from planner.refused import Refused
 from tests.support.checkout import ROOT
 from tests.support.recording import assert_as_recorded

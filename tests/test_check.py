@@ -8,7 +8,7 @@ import pytest
 
 from catalog.schema import TableName
 from catalog.types import BOOL, INT4, INT8, SqlType
-from dialect.scalar import And, Constant, Reference
+from dialect.expressions.scalar import And, Constant, Reference
 from planner.check import check, check_unnested
 from planner.columns import passing, refer
 from planner.conditions import TRUE

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from coordinator.clock import next_time, rows_due
-from dialect.triggers import parse_trigger
+from dialect.statements.triggers import parse_trigger
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

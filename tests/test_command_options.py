@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.errors import ConfigurationError
-from dialect.sizes import parse_size, size_text
+from dialect.statements.sizes import parse_size, size_text
 from executors.spark.machine import LEAST_MEMORY, memory_bytes
 from proxy.cli import gavial
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Padded, Plain, Storage
-from dialect.moment_text import (
+from dialect.expressions.moment_text import (
     FIRST_DAY,
     INFINITE_DAYS,
     INFINITE_MICROSECONDS,

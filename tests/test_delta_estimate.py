@@ -11,7 +11,7 @@ import pytest
 
 from catalog.schema import TableName
 from catalog.types import BOOLEAN, INT8, SqlType
-from dialect.scalar import Constant, Scalar
+from dialect.expressions.scalar import Constant, Scalar
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
 from executors.reference.values import Row

@@ -12,7 +12,7 @@ import pytest
 
 from catalog.schema import TableName
 from catalog.types import INT4, SqlType
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     ArrayComparison,
     Call,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import InvalidParameterValue
 from catalog.schema import TableName
-from dialect.settings import METHODS, PACES
+from dialect.statements.options import METHODS, PACES
 from planner.delta_method import Method, methods_of
 from planner.incremental import derive
 from planner.logical import LogicalQuery

@@ -16,8 +16,8 @@ from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
 from coordinator.planning import Maintainable, bind_described, plan_bound
 from coordinator.statistics import statistics_of, statistics_to_json
-from dialect.places import places_in
-from dialect.statements import Query
+from dialect.statements.places import places_in
+from dialect.statements.statement import Query
 from executors.engines import ENGINES
 from executors.executor import EngineSettings
 from planner.cost import Weights

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import Error
-from dialect.parse import find_ours
-from dialect.render import render
-from dialect.settings import Setting
-from dialect.statements import (
+from dialect.statements.options import Setting
+from dialect.statements.parse import find_ours
+from dialect.statements.render import render
+from dialect.statements.statement import (
     Alteration,
     AlterStandingQuery,
     ChangeOwner,

@@ -20,7 +20,7 @@ from coordinator.firing import Round
 from coordinator.pacing import Paced, due, rows_of, tables_below
 from coordinator.shelf import Shelf
 from coordinator.work import Offsets, Work
-from dialect.spark import DEFAULT
+from dialect.spark.expressions import DEFAULT
 from executors.reference.arrow import as_changes
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes, consolidated

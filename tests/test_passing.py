@@ -7,7 +7,7 @@ import pytest
 
 from catalog.storage import Plain
 from catalog.types import INT4, SqlType
-from dialect.scalar import Constant, Reference
+from dialect.expressions.scalar import Constant, Reference
 from executors.executor import InFile, InMemory
 from executors.passing import pass_on
 from executors.rows import Schema, arrow_schema

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from catalog.errors import StatementTooComplex
-from dialect.bound import Query
+from dialect.bound.query import Query
 from executors.spark.compile import compile_subplan, schemas_of
 from planner.plan import plan
 from planner.statistics import Statistics

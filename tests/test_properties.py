@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from catalog.schema import Table, TableName, Tables
 from catalog.types import BOOLEAN
-from dialect.scalar import Branch, Case, Coalesce, Constant, IsNull, NullIf, Or, Scalar
+from dialect.expressions.scalar import Branch, Case, Coalesce, Constant, IsNull, NullIf, Or, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.values import Bag, Row, equality_key
 from planner.columns import refer

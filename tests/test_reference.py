@@ -6,7 +6,7 @@ from collections import Counter
 
 from catalog.schema import TableName
 from catalog.types import BOOLEAN, INT4, INT8, SqlType
-from dialect.scalar import Call, Constant, IsNull, Notation, Or, Reference, Scalar
+from dialect.expressions.scalar import Call, Constant, IsNull, Notation, Or, Reference, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.replay import Replay
 from executors.reference.values import Bag

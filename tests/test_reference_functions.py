@@ -14,7 +14,7 @@ import pytest
 from catalog import types
 from catalog.errors import Error
 from catalog.types import SqlType
-from dialect.scalar import OWN_FUNCTIONS
+from dialect.expressions.scalar import OWN_FUNCTIONS
 from executors.reference.aggregate_functions import AGGREGATES
 from executors.reference.casts import LENGTHS
 from executors.reference.functions import FUNCTIONS, LENIENT, call, shortened

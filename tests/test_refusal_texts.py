@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from catalog.errors import Error
 from catalog.refusals import REFUSALS
-from dialect.bind import bind
-from dialect.query import read_query
-from dialect.unbindable import UNBINDABLE
+from dialect.binding.bind import bind
+from dialect.binding.canonical_text import read_query
+from dialect.binding.unbindable import UNBINDABLE
 from planner.refused import Refused
 from tests.support.binding.cases import FOLDER, Recorded, read_snapshot, recorded
 from tests.support.checkout import ROOT

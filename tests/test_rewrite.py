@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import MalformedStatement
-from dialect.request import call_for, refusal
-from dialect.rewrite import original_place, rewrite
-from dialect.scan import statements
-from dialect.statements import DropStandingQuery, Name, ShowVersion
+from dialect.statements.request import call_for, refusal
+from dialect.statements.rewrite import original_place, rewrite
+from dialect.statements.statement import DropStandingQuery, Name, ShowVersion
+from dialect.statements.tokens import statements
 
 OURS = "SHOW gavial.version"
 INSTEAD = call_for(ShowVersion())

@@ -16,10 +16,10 @@ from typing import Final
 import pytest
 
 from catalog.schema import TableName
-from dialect.bind_query import QueryBinder
-from dialect.expand import BoundViews
-from dialect.query import read_query
-from dialect.scalar import And
+from dialect.binding.canonical_text import read_query
+from dialect.binding.query import QueryBinder
+from dialect.binding.views import BoundViews
+from dialect.expressions.scalar import And
 from planner.conditions import TRUE
 from planner.logical import Filter, Plan
 from planner.optimise import MOST_ROUNDS, Stage, UnsettledRulesWarning, optimise

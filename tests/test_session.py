@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalog.errors import FeatureNotSupported
-from dialect.request import call_for
-from dialect.statements import ShowVersion
+from dialect.statements.request import call_for
+from dialect.statements.statement import ShowVersion
 from proxy.frames import ServerFrames
 from proxy.messages import data_row, message
 from proxy.session import Session

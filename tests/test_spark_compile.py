@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from catalog.schema import TableName
-from dialect.spark import DEFAULT
+from dialect.spark.expressions import DEFAULT
 from executors.reference.firing import Changes
 from executors.spark.executor import SparkExecutor, spark_schemas
 from executors.spark.session import SparkSettings, close_session, open_session

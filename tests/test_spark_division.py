@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from catalog.storage import FREE_NUMERIC
 from catalog.storage import Decimal as Numeric
-from dialect.spark_division import divided
-from dialect.spark_long_division import long_quotient
-from dialect.spark_rendered import Rendered, spark_type
+from dialect.spark.numbers.division import divided
+from dialect.spark.numbers.long_division import long_quotient
+from dialect.spark.rendered import Rendered, spark_type
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.support.running.servers import Server
 

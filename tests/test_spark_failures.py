@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from catalog.errors import Error
 from catalog.storage import Plain
 from catalog.types import INT2, INT4, INT8, SqlType
-from dialect.scalar import Call, Notation
-from dialect.spark_integers import INTEGERS
-from dialect.spark_rendered import Rendered
+from dialect.expressions.scalar import Call, Notation
+from dialect.spark.numbers.integers import INTEGERS
+from dialect.spark.rendered import Rendered
 from executors.spark.failures import as_error
 from executors.spark.firing import collect
 from executors.spark.session import SparkSettings, close_session, open_session

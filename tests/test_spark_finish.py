@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.schema import TableName
-from dialect.postgres_scalar import quoted, write
-from dialect.scalar import Reference
+from dialect.expressions.postgres import quoted, write
+from dialect.expressions.scalar import Reference
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.rows import computed

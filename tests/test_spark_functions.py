@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 
 from catalog.storage import Plain
 from catalog.types import BOOL, INTERVAL
-from dialect.postgres_scalar import write
-from dialect.scalar import OWN_FUNCTIONS, Call, Reference
-from dialect.spark_casts import CASTS
-from dialect.spark_equality import comparable
-from dialect.spark_functions import FUNCTIONS
-from dialect.spark_numerics import NUMERICS, SCALE, TRIM_SCALE
+from dialect.expressions.postgres import write
+from dialect.expressions.scalar import OWN_FUNCTIONS, Call, Reference
+from dialect.spark.casts import CASTS
+from dialect.spark.equality import comparable
+from dialect.spark.functions import FUNCTIONS
+from dialect.spark.numbers.numerics import NUMERICS, SCALE, TRIM_SCALE
 from executors.reference.arrow import as_arrow, from_arrow
 from executors.reference.values import Value, equality_key
 from executors.spark.failures import as_error

@@ -17,10 +17,10 @@ from pyspark.sql.types import StructField, StructType
 from catalog.storage import Plain, StoredColumn
 from catalog.types import DATE, INT4, INTERVAL, TIMESTAMP, TIMESTAMPTZ
 from coordinator.copying_out import as_csv
-from dialect.moment_text import INFINITE_MICROSECONDS, read_timestamp
-from dialect.scalar import Call
-from dialect.spark_comparisons import COMPARISONS
-from dialect.spark_dates import DATES
+from dialect.expressions.moment_text import INFINITE_MICROSECONDS, read_timestamp
+from dialect.expressions.scalar import Call
+from dialect.spark.comparisons import COMPARISONS
+from dialect.spark.dates import DATES
 from executors.spark.failures import FAILURES, as_error, first_line
 from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type

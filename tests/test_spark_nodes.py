@@ -18,8 +18,8 @@ from catalog.errors import CardinalityViolation, DivisionByZero, Error, NumericV
 from catalog.storage import Decimal as DecimalStorage
 from catalog.storage import Plain, Storage
 from catalog.types import BOOL, DATE, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, SqlType
-from dialect.scalar import Call, Constant, Notation, Reference, Scalar
-from dialect.spark import DEFAULT, render
+from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scalar
+from dialect.spark.expressions import DEFAULT, render
 from executors.executor import Firing, InFile, Part, Range
 from executors.rows import Schema, arrow_schema
 from executors.spark.compile_nodes import Compiler, view_of

@@ -8,10 +8,10 @@ from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
 from catalog.storage import ListOf, Plain
 from catalog.types import DATE, INTERVAL, JSONB, NO_COLLATION, NUMERIC, TEXT, TIMETZ, SqlType
-from dialect.scalar import Extreme, Reference
-from dialect.spark import Environment, is_exact
-from dialect.spark_order import sort_key
-from dialect.spark_rendered import Rendered
+from dialect.expressions.scalar import Extreme, Reference
+from dialect.spark.expressions import Environment, is_exact
+from dialect.spark.order import sort_key
+from dialect.spark.rendered import Rendered
 
 MOOD, MOODS, FEELING, NUMBERS = 90001, 90002, 90003, 1231
 TYPES = {

@@ -12,9 +12,9 @@ import pytest
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
-from dialect.parse import find_ours
-from dialect.request import call_for
-from dialect.statements import CreateStandingQuery
+from dialect.statements.parse import find_ours
+from dialect.statements.request import call_for
+from dialect.statements.statement import CreateStandingQuery
 from tests.support.binding.cases import statements
 from tests.support.checkout import ROOT
 from tests.support.running.servers import Gavial, Server, gavial, wait_until

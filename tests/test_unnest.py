@@ -11,10 +11,10 @@ import pytest
 from catalog.errors import StatementTooComplex
 from catalog.schema import Column
 from catalog.types import INT8, SqlType
-from dialect.bind import bind
-from dialect.bound import Derived, OutputColumn, Query, Select, Target
-from dialect.bound_expression import Column as BoundColumn
-from dialect.bound_expression import Constant
+from dialect.binding.bind import bind
+from dialect.bound.expression import Column as BoundColumn
+from dialect.bound.expression import Constant
+from dialect.bound.query import Derived, OutputColumn, Query, Select, Target
 from planner.check import check_unnested
 from planner.columns import numbers_after, renumbered
 from planner.logical import Distinct, Join, JoinKind, LogicalQuery, Output

@@ -14,13 +14,13 @@ import pytest
 from catalog.schema import TableName
 from catalog.storage import FREE_NUMERIC, Decimal, Written
 from catalog.types import NUMERIC, SqlType
-from dialect.bind_query import QueryBinder
-from dialect.expand import BoundViews
-from dialect.query import read_query
-from dialect.scalar import Call, Notation, Reference, Scalar
-from dialect.spark import DEFAULT, render
-from dialect.spark_constants import numeric
-from dialect.spark_rendered import Rendered
+from dialect.binding.canonical_text import read_query
+from dialect.binding.query import QueryBinder
+from dialect.binding.views import BoundViews
+from dialect.expressions.scalar import Call, Notation, Reference, Scalar
+from dialect.spark.constants import numeric
+from dialect.spark.expressions import DEFAULT, render
+from dialect.spark.rendered import Rendered
 from executors.reference.evaluate import evaluate
 from executors.reference.rows import computed
 from executors.reference.values import Bag

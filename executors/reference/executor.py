@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from catalog.errors import DamagedBatch, EngineFailed, NotMaintainable
-from dialect.scalar import Call
-from dialect.spark import Environment
+from dialect.expressions.scalar import Call
+from dialect.spark.expressions import Environment
 from executors.executor import Buffers, EngineSettings, Firing, InFile, InMemory, Outcome, Part, range_at
 from executors.reference.arrow import as_changes, as_table, require_values
 from executors.reference.firing import Changes, consolidated

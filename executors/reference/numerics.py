@@ -17,8 +17,8 @@ from typing import Final
 
 from catalog.errors import DivisionByZero
 from catalog.storage import FREE_SCALE
-from dialect.scalar import BEYOND, LONG_SUM, SHOWN
-from dialect.spark_long_sum import MOST_BEFORE
+from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN
+from dialect.spark.numbers.long_sum import MOST_BEFORE
 from executors.reference.values import Definitions
 
 _LEAST_DIGITS: Final = 16

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from executors.reference.aggregates import aggregate, sort_key
 from executors.reference.scalar import Columns, compute
 from executors.reference.values import Bag, Row, equality_key

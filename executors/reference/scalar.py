@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias, assert_never
 
 from catalog.types import SqlType
-from dialect.scalar import (
+from dialect.expressions.scalar import (
     And,
     Array,
     ArrayComparison,

@@ -8,9 +8,9 @@ from typing import Final
 
 from catalog.storage import NO_DIGITS, Storage
 from catalog.types import NUMERIC
-from dialect.spark import DEFAULT, Environment
-from dialect.spark_rendered import common_storage, unsupported
-from dialect.spark_written import converted
+from dialect.spark.expressions import DEFAULT, Environment
+from dialect.spark.numbers.written import converted
+from dialect.spark.rendered import common_storage, unsupported
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile_nodes import Compiler
 from executors.spark.relation import selection

@@ -7,11 +7,11 @@ from typing import Final, TypeAlias
 
 from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
-from dialect.scalar import Scalar
-from dialect.spark import Environment, render
-from dialect.spark_equality import comparable, greatest, least
-from dialect.spark_numerics import quotient
-from dialect.spark_rendered import Rendered, cast, failing, unsupported
+from dialect.expressions.scalar import Scalar
+from dialect.spark.equality import comparable, greatest, least
+from dialect.spark.expressions import Environment, render
+from dialect.spark.numbers.numerics import quotient
+from dialect.spark.rendered import Rendered, cast, failing, unsupported
 from executors.rows import WEIGHT
 from executors.spark.compile_collections import COLLECTIONS, collected
 from executors.spark.compile_sums import checked_total, counted, decimal_sum, exact_number, float_total, total

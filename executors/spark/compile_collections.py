@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from catalog.storage import ListOf, Plain
-from dialect.scalar import Constant, Scalar
-from dialect.spark import Environment
-from dialect.spark_equality import has_forms, identity
-from dialect.spark_order import sort_key
-from dialect.spark_rendered import Rendered, text_literal, unsupported
+from dialect.expressions.scalar import Constant, Scalar
+from dialect.spark.equality import has_forms, identity
+from dialect.spark.expressions import Environment
+from dialect.spark.order import sort_key
+from dialect.spark.rendered import Rendered, text_literal, unsupported
 from executors.rows import WEIGHT
 from planner.logical import AggregateCall, Order
 

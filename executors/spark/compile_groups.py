@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from catalog.storage import Plain, Written
-from dialect.spark import Environment, render
-from dialect.spark_equality import comparable, greatest, has_forms, identity, least
-from dialect.spark_rendered import Rendered, unsupported
+from dialect.spark.equality import comparable, greatest, has_forms, identity, least
+from dialect.spark.expressions import Environment, render
+from dialect.spark.rendered import Rendered, unsupported
 from executors.rows import WEIGHT
 from executors.spark.compile_aggregates import aggregated
 from executors.spark.compile_sums import NUMBER_OF_ROWS, counted, total

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from catalog.storage import Storage
-from dialect.scalar import Scalar
-from dialect.spark import Environment, render
-from dialect.spark_comparisons import compared
-from dialect.spark_equality import has_forms, identity, is_identified
-from dialect.spark_order import sort_key
-from dialect.spark_rendered import Rendered, common_storage, spark_type
-from dialect.spark_written import converted
+from dialect.expressions.scalar import Scalar
+from dialect.spark.comparisons import compared
+from dialect.spark.equality import has_forms, identity, is_identified
+from dialect.spark.expressions import Environment, render
+from dialect.spark.numbers.written import converted
+from dialect.spark.order import sort_key
+from dialect.spark.rendered import Rendered, common_storage, spark_type
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile_groups import grouped, tallied
 from executors.spark.relation import Relation, listed, selection

@@ -6,12 +6,12 @@ from typing import Final
 
 from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
-from dialect.spark_casts import DIGITS
-from dialect.spark_equality import is_negative_zero
-from dialect.spark_floats import INFINITY
-from dialect.spark_moments import infinite_interval, infinity_of
-from dialect.spark_rendered import INTERVAL_PARTS, Rendered, cast, decimal, failing, interval, unsupported
-from dialect.spark_written import converted, value_of
+from dialect.spark.casts import DIGITS
+from dialect.spark.equality import is_negative_zero
+from dialect.spark.moments import infinite_interval, infinity_of
+from dialect.spark.numbers.floats import INFINITY
+from dialect.spark.numbers.written import converted, value_of
+from dialect.spark.rendered import INTERVAL_PARTS, Rendered, cast, decimal, failing, interval, unsupported
 from executors.rows import WEIGHT
 
 _WEIGHT: Final = f"x.{WEIGHT}"

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError, EngineFailed, EngineLost, Error
-from dialect.spark import Environment
+from dialect.spark.expressions import Environment
 from executors.executor import Buffers, EngineSettings, Firing, Outcome
 from executors.rows import Schema
 from executors.spark.compile import compile_subplan, schemas_of

@@ -24,7 +24,7 @@ from catalog.errors import (
 )
 from catalog.storage import MAX_DIGITS
 
-# What `dialect/spark_rendered.py` makes Spark raise begins with the state.
+# What `dialect/spark/rendered.py` makes Spark raise begins with the state.
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] ([0-9A-Z]{5}): ([^\n]*?)(?: SQLSTATE: P0001)?$", re.M)
 _ERRORS: Final[Mapping[str, type[Error]]] = {
     error.sqlstate: error
@@ -108,7 +108,8 @@ def _as_postgresql(condition: str, words: str) -> Error | None:
         case "ARITHMETIC_OVERFLOW" if "decimal" in words:
             return NumericValueOutOfRange(_ANY_NUMBER)
         case "ARITHMETIC_OVERFLOW":
-            # Of no type that is told; `dialect/spark_integers.py` computes all smaller ones as bigint.
+            # Of no type that is told; `dialect/spark/numbers/integers.py` computes all smaller ones as
+            # bigint.
             return NumericValueOutOfRange(_TYPES["BIGINT"])
         case "CAST_OVERFLOW":
             cast = _CAST.search(words)

@@ -13,10 +13,10 @@ from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import LongType, StructField, StructType
 
 from catalog.errors import OutOfMemory
-from dialect.spark_constants import constant
-from dialect.spark_equality import identity, is_identified
-from dialect.spark_rendered import Rendered
-from dialect.spark_written import converted
+from dialect.spark.constants import constant
+from dialect.spark.equality import identity, is_identified
+from dialect.spark.numbers.written import converted
+from dialect.spark.rendered import Rendered
 from executors.executor import AddedColumn, Buffers, Firing, InFile, InMemory, Outcome, Part, range_at
 from executors.rows import OFFSET, WEIGHT, Schema, arrow_schema, name_of
 from executors.spark.compile import Statement, compile_subplan

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from catalog.errors import ConfigurationError
-from dialect.sizes import size_text
+from dialect.statements.sizes import size_text
 
 LEAST_MEMORY: Final = 512 << 20
 """Spark itself refuses to start with less than 450 MB, and Java keeps some of what it is given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dialect.spark_rendered import Rendered
+from dialect.spark.rendered import Rendered
 from executors.rows import WEIGHT, Schema, name_of
 
 

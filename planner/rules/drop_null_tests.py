@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dialect.scalar import IsNull, Scalar
+from dialect.expressions.scalar import IsNull, Scalar
 from planner.conditions import FALSE
 from planner.logical import Filter, Join, Plan
 from planner.nullability import is_never_null

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.columns import column_numbers, references
 from planner.conditions import column_equality, conjuncts
 from planner.logical import Aggregate, Filter, Join, JoinKind, Plan, Project

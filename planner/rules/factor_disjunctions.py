@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialect.scalar import Or, Scalar
+from dialect.expressions.scalar import Or, Scalar
 from planner.conditions import conjunction, conjuncts, disjunction, disjuncts
 from planner.logical import Filter, Join, Plan
 

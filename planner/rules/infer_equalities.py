@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from dialect.scalar import Reference, Scalar
+from dialect.expressions.scalar import Reference, Scalar
 from planner.columns import column_numbers, references, substitute
 from planner.conditions import column_equality, conjunction, conjuncts
 from planner.equality import agrees

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialect.scalar import Reference
+from dialect.expressions.scalar import Reference
 from planner.columns import substitute
 from planner.logical import Computed, Plan, Project, fields
 

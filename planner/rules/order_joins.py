@@ -9,7 +9,7 @@ from itertools import combinations
 from operator import or_
 from typing import Final
 
-from dialect.scalar import Scalar
+from dialect.expressions.scalar import Scalar
 from planner.cardinality import Estimate, estimate, join_share
 from planner.columns import column_numbers, passing, references
 from planner.conditions import conjunction, conjuncts

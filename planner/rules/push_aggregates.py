@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dialect.scalar import Reference
+from dialect.expressions.scalar import Reference
 from planner.cardinality import estimate
 from planner.columns import Numbers, column_numbers, references
 from planner.equality import agrees

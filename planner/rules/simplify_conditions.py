@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialect.scalar import And, Not, Or, Scalar
+from dialect.expressions.scalar import And, Not, Or, Scalar
 from planner.conditions import FALSE, conjunction, disjunction, is_never_true, is_true
 from planner.logical import Filter, Join, Plan, Values, fields
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from dialect.settings import OPTIONS
+from dialect.statements.options import OPTIONS
 from tests.support.checkout import ROOT
 
 _SPAN: Final = re.compile(r"`([^`\n]+)`")

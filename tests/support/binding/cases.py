@@ -22,8 +22,8 @@ from catalog.signatures import (
     make_signatures,
 )
 from catalog.types import SqlType
-from dialect.bind import bind
-from dialect.bound_text import BoundText
+from dialect.binding.bind import bind
+from dialect.bound.text import BoundText
 from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.checkout import ROOT
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dialect.bound import Derived, FromItem, Join, Query, Scan, Select
-from dialect.bound_expression import Aggregate, Cast, Column, Function, Operator
-from dialect.bound_walk import children, inside
+from dialect.bound.expression import Aggregate, Cast, Column, Function, Operator
+from dialect.bound.query import Derived, FromItem, Join, Query, Scan, Select
+from dialect.bound.walk import children, inside
 
 _ONE = re.compile(
     r"\{(?:OPEXPR|DISTINCTEXPR|NULLIFEXPR|SCALARARRAYOPEXPR) :opno (\d+)|:(?:funcid|aggfnoid|winfnoid) (\d+)"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import Error
-from dialect.bind import bind
-from dialect.bound import Query
+from dialect.binding.bind import bind
+from dialect.bound.query import Query
 from planner.check import check, check_unnested
 from planner.logical import LogicalQuery
 from planner.text import text

@@ -18,8 +18,8 @@ from catalog.schema import Column, TableName, Tables
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.types import SqlType
-from dialect.bind import bind
-from dialect.bound import Query as BoundQuery
+from dialect.binding.bind import bind
+from dialect.bound.query import Query as BoundQuery
 from executors.reference.evaluate import evaluate
 from executors.reference.input import read
 from executors.reference.replay import Replay

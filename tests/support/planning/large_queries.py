@@ -9,8 +9,8 @@ from typing import Final
 from catalog.schema import Column, ForeignKey, Table, TableName, Tables
 from catalog.signatures import Signatures
 from catalog.types import INT4, SqlType
-from dialect.bind import bind
-from dialect.bound import Query
+from dialect.binding.bind import bind
+from dialect.bound.query import Query
 
 INTEGER: Final = SqlType(INT4)
 MOST_TABLES: Final = 200

@@ -21,13 +21,13 @@ from catalog.types import (
     VARCHAR,
     SqlType,
 )
-from dialect.scalar import Call, Cast, CastMethod, Constant, Notation, Reference, Scalar
-from dialect.spark import render
-from dialect.spark_casts import CASTS
-from dialect.spark_comparisons import COMPARISONS
-from dialect.spark_functions import FUNCTIONS
-from dialect.spark_numerics import NUMERICS
-from dialect.spark_rendered import Rendered
+from dialect.expressions.scalar import Call, Cast, CastMethod, Constant, Notation, Reference, Scalar
+from dialect.spark.casts import CASTS
+from dialect.spark.comparisons import COMPARISONS
+from dialect.spark.expressions import render
+from dialect.spark.functions import FUNCTIONS
+from dialect.spark.numbers.numerics import NUMERICS
+from dialect.spark.rendered import Rendered
 from tests.support.spark.values import EDGES, NO_DECIMALS
 
 C: Final = 950

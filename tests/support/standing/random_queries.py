@@ -10,7 +10,7 @@ from typing import Final
 
 import psycopg
 
-from dialect.settings import METHODS
+from dialect.statements.options import METHODS
 from tests.support.answers.answering import ANSWER_SECONDS, ask, ended, status_of
 from tests.support.capture.databases import one
 from tests.support.planning.random_queries import RandomQueries

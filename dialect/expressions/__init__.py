@@ -1,0 +1,1 @@
+"""Expressions over the columns of a row, as PostgreSQL writes them and their values."""

@@ -1,0 +1,1 @@
+"""Numbers of PostgreSQL in SQL of Spark, to the last digit."""

@@ -1,0 +1,1 @@
+"""Statements of ours: read, checked, written, and what PostgreSQL runs in their place."""
