@@ -22,10 +22,10 @@ from benchmarks.loads import fill
 from benchmarks.measure import Figures, Reading, take_turns
 from catalog.store import take_over
 from coordinator.capturing import Capturing
-from sources.filling import Filling
-from sources.joining import join_tables
-from sources.place import Place
-from sources.warehouse import Warehouse
+from sources.old_rows.filling import Filling
+from sources.tables.joining import join_tables
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import enrol, one
 from tests.support.running.servers import wait_until
 

@@ -20,11 +20,11 @@ from benchmarks.processes import cpu_seconds
 from benchmarks.programs import find_program, run
 from catalog.store import take_over
 from coordinator.capturing import Capturing
-from sources.place import Place
-from sources.position import parse_lsn, take_position
-from sources.shape import read_shape
-from sources.snapshot import copy_table
-from sources.warehouse import Warehouse
+from sources.server.position import parse_lsn, take_position
+from sources.tables.shape import read_shape
+from sources.tables.snapshot import copy_table
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import coordinator, enrol, oid_of, one, wait_until_captured
 from tests.support.running.servers import Server, wait_until
 

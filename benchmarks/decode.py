@@ -25,11 +25,11 @@ from benchmarks.measure import Figures, Target, judge, take_turns
 from benchmarks.report import ROOT, header, table, verdict_line, write_json
 from catalog.storage import StoredColumn, stored_column
 from catalog.types import SqlType
-from sources.arrow import arrow_type
-from sources.columns import decode_rows
-from sources.copying import copy_rows
-from sources.fields import Layout
-from sources.warehouse import Warehouse
+from sources.decode.arrow import arrow_type
+from sources.decode.columns import decode_rows
+from sources.messages.copied_rows import copy_rows
+from sources.messages.fields import Layout
+from sources.warehouse.warehouse import Warehouse
 from tests.support.running.servers import postgres
 
 SCHEMA = ROOT / "scripts" / "tpch.sql"

@@ -25,7 +25,7 @@ from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets, Work
 from executors.spark.executor import SparkExecutor
 from planner.plan import Planned, plan
-from sources.warehouse import table_buffer
+from sources.warehouse.warehouse import table_buffer
 from tests.support.binding.cases import FOLDER
 
 FIRING: Final = "firing"

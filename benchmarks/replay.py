@@ -23,7 +23,7 @@ from executors.spark.executor import SparkExecutor
 from planner.paths import Paces, Path
 from planner.plan import Planned
 from planner.weighted import TableBuffer
-from sources.merging import choose, merged_batches
+from sources.warehouse.merging import choose, merged_batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from benchmarks.tpch_warehouse import Laboratory, empty, read_table, stamped
 from catalog.batch import Batch
 from catalog.schema import TableName
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics
-from sources.warehouse import Warehouse, table_buffer
+from sources.warehouse.warehouse import Warehouse, table_buffer
 
 _EPOCH: Final = date(2000, 1, 1)
 

@@ -20,8 +20,8 @@ from dialect.binding.bind import bind
 from dialect.bound.query import Query
 from dialect.spark.expressions import Environment
 from planner.statistics import Statistics, TableStatistics
-from sources.arrow import arrow_type
-from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
+from sources.decode.arrow import arrow_type
+from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded
 
 OLD: Final = 100

@@ -60,8 +60,8 @@ from coordinator.resting import Resting
 from coordinator.scheduling import Scheduling
 from coordinator.turns import Request, Turns
 from coordinator.verifications import Verifications
-from sources.login import connect
-from sources.place import Place
+from sources.server.session import connect
+from sources.warehouse.site import Place
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
-from sources.capture import Capture
-from sources.mirrors import mirrors_beside
-from sources.place import Place
+from sources.old_rows.mirrors import mirrors_beside
+from sources.stream.capture import Capture
+from sources.warehouse.site import Place
 
 
 class Capturing:

@@ -13,7 +13,7 @@ from pyarrow import csv
 from dialect.expressions.array_text import written_array
 from dialect.expressions.interval_text import INFINITE, NEGATIVE_INFINITE, Interval
 from dialect.expressions.moment_text import MICROSECONDS_A_DAY, write_date, write_time, write_timestamp
-from sources.arrow import is_shaped, is_written
+from sources.decode.arrow import is_shaped, is_written
 
 _NEAR_DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 _NEAR: Final = tuple(day * MICROSECONDS_A_DAY for day in _NEAR_DAYS)

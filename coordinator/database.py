@@ -24,15 +24,15 @@ from coordinator.failures import Reports
 from coordinator.identity import check_identity, check_rights
 from coordinator.orders import Orders
 from coordinator.retrying import Retrying
-from sources.dismissal import drop_slot, remove_dismissed, remove_unnamed
-from sources.filling import Filling
-from sources.joining import join_tables, tell_of_slot
-from sources.login import connect
-from sources.losses import forget_lost
-from sources.place import Place
-from sources.position import Stopped
-from sources.rewrites import notice_rewritten
-from sources.warehouse import Warehouse, error_of
+from sources.old_rows.filling import Filling
+from sources.server.position import Stopped
+from sources.server.session import connect
+from sources.tables.dismissal import drop_slot, remove_dismissed, remove_unnamed
+from sources.tables.joining import join_tables, tell_of_slot
+from sources.tables.losses import forget_lost
+from sources.tables.rewrites import notice_rewritten
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse, error_of
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from catalog.errors import EngineLost, Error
 from coordinator.failures import Reports
 from executors.executor import Engine, Executor
-from sources.warehouse import error_of
+from sources.warehouse.warehouse import error_of
 
 log = logging.getLogger(__name__)
 

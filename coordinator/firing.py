@@ -19,7 +19,7 @@ from executors.passing import pass_on
 from executors.rows import arrow_schema
 from planner.paths import Path
 from planner.weighted import Subplan
-from sources.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
+from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
 
 class Round:

@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from catalog.errors import ConfigurationError
 from catalog.installation import read_installation
-from sources.prerequisites import FACTS, facts_from, lacks_of_login, refusal_of
+from sources.server.prerequisites import FACTS, facts_from, lacks_of_login, refusal_of
 
 
 def check_identity(connection: Connection) -> UUID:

@@ -9,8 +9,8 @@ from psycopg import Connection
 from catalog.errors import ConcurrentChange, DamagedBatch, EngineFailed, InputOutputError
 from catalog.running import require_copied_before
 from coordinator.failing import ends_all
-from sources.losses import forget_lost
-from sources.place import Place
+from sources.tables.losses import forget_lost
+from sources.warehouse.site import Place
 
 
 def loss_behind(

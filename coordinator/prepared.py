@@ -25,7 +25,7 @@ from executors.rows import name_of
 from planner.delta_method import methods_of
 from planner.rounded import rounded_outputs
 from planner.weighted import NodeBuffer, TableBuffer
-from sources.place import Place
+from sources.warehouse.site import Place
 
 _TIMES: Final = (Plain.TIME, ListOf(Plain.TIME), Shaped(ListOf(Plain.TIME)))
 

@@ -52,7 +52,7 @@ from executors.executor import Executor
 from executors.rows import arrow_schema
 from planner.delta_method import methods_of
 from planner.paths import Path, paths
-from sources.place import Place
+from sources.warehouse.site import Place
 
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have."""

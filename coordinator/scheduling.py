@@ -40,7 +40,7 @@ from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
 from planner.simulation import Corrections, OwnWeights
 from planner.statistics import Statistics
-from sources.place import Place
+from sources.warehouse.site import Place
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from coordinator.engine import EngineThread
 from coordinator.failures import Reports
 from coordinator.orders import Orders
 from executors.engines import ENGINES
-from sources.login import connect
+from sources.server.session import connect
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from catalog.batch import Batch
 from catalog.defaults import NO_DEFAULTS, Defaults
 from coordinator.work import Work
 from executors.executor import AddedColumn, InFile, InMemory, Part, Range
-from sources.warehouse import Warehouse
+from sources.warehouse.warehouse import Warehouse
 
 
 class Shelf:

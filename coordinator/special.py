@@ -13,7 +13,7 @@ from planner.passed import Passed, passed
 from planner.pruning import Limits, limits
 from planner.specialise import Facts, is_empty, specialise
 from planner.weighted import Guard, Moment, Subplan
-from sources.warehouse import WEIGHT
+from sources.warehouse.warehouse import WEIGHT
 
 SMALL_CHANGE: Final = 500_000
 """A change of so many rows or fewer may be sent to every task."""

@@ -20,8 +20,8 @@ from psycopg import Connection
 from catalog.awaited import is_awaited
 from catalog.errors import Error
 from coordinator.engine import Cancelled
-from sources.login import connect
-from sources.position import APPLICATION, Position, Stopped, take_position
+from sources.server.position import APPLICATION, Position, Stopped, take_position
+from sources.server.session import connect
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from coordinator.failing import ends_all, failure_of, log_failure, why_not
 from coordinator.query import StandingQuery
 from coordinator.taking import Taking
 from coordinator.verifying import differing_rows
-from sources.position import Position, format_lsn
-from sources.senders import left
+from sources.server.position import Position, format_lsn
+from sources.server.senders import left
 
 log = logging.getLogger(__name__)
 

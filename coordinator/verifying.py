@@ -16,7 +16,7 @@ from coordinator.nearly import TOLERANCE, Unlike, without_near
 from coordinator.publishing import Answer, apply_changes, table_name
 from coordinator.query import Ready
 from coordinator.taking import Taking
-from sources.position import Position
+from sources.server.position import Position
 
 _DIFFERENCES: Final = """
     SELECT 'superfluous', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::float8[] FROM (

@@ -14,7 +14,7 @@ from dialect.spark.expressions import DEFAULT, Environment
 from executors.executor import AddedColumn
 from executors.rows import Schema, name_of
 from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
-from sources.warehouse import table_buffer
+from sources.warehouse.warehouse import table_buffer
 
 PUBLISHED: Final = -1
 """Stands for the publication in offsets: up to where it has read; of the tables, where the period began."""

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from catalog.storage import Storage
-from sources.arrow import arrow_type
+from sources.decode.arrow import arrow_type
 
 Schema: TypeAlias = Mapping[int, Storage]
 """How each column of a buffer or an outcome is stored, in the columns' order."""

@@ -23,7 +23,7 @@ from proxy.preparing import prepare
 from proxy.serve import Service, in_use, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
 from proxy.tls import self_signed, server_context
-from sources.prerequisites import told
+from sources.server.prerequisites import told
 
 _DATA: Final = click.option(
     "--data",

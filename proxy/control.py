@@ -27,7 +27,7 @@ from proxy.prerequisites import read_facts, refusal_under
 from proxy.scram import Verifier, mock_verifier, parse_verifier
 from proxy.settings import Settings
 from proxy.verdict import Verdict
-from sources.prerequisites import ServerFacts
+from sources.server.prerequisites import ServerFacts
 
 log = logging.getLogger(__name__)
 

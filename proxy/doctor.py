@@ -30,7 +30,7 @@ from executors.spark.machine import memory_bytes
 from executors.spark.session import default_memory
 from proxy.preparing import look
 from proxy.settings import parse_upstream
-from sources.prerequisites import told
+from sources.server.prerequisites import told
 
 _PORT: Final = 5433
 _NEEDED_BYTES: Final = 200 * 10**6

@@ -14,7 +14,7 @@ from coordinator.failures import in_one_line
 from dialect.statements.render import quoted
 from proxy.prerequisites import read_facts
 from proxy.settings import read_address
-from sources.prerequisites import OLDEST, Lack, ServerFacts, lacks, refusal_of
+from sources.server.prerequisites import OLDEST, Lack, ServerFacts, lacks, refusal_of
 
 _CONNECT_SECONDS: Final = 10
 

@@ -6,7 +6,7 @@ from psycopg import AsyncConnection
 
 from catalog.errors import Error
 from proxy.settings import Settings
-from sources.prerequisites import (
+from sources.server.prerequisites import (
     FACTS,
     Lack,
     ServerFacts,

@@ -21,8 +21,8 @@ from executors.spark.session import default_memory
 from proxy.control import Control
 from proxy.prerequisites import lacks_under
 from proxy.settings import Settings
-from sources.prerequisites import told
-from sources.warehouse import Warehouse
+from sources.server.prerequisites import told
+from sources.warehouse.warehouse import Warehouse
 
 _UNANSWERED = "standing queries are not answered"
 

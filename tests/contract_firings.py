@@ -51,7 +51,7 @@ from executors.rows import Schema, arrow_schema, name_of
 from planner.incremental import derive
 from planner.logical import Computed, Field, LogicalQuery
 from planner.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted
-from sources.warehouse import Warehouse
+from sources.warehouse.warehouse import Warehouse
 from tests.support.planning.random_plans import commits, queries
 from tests.support.spark.side_by_side import SideBySide
 

@@ -11,8 +11,8 @@ import pytest
 from catalog.batch import Batch
 from catalog.failpoints import VARIABLE
 from catalog.store import manifest
-from sources.merging import FEWEST_BATCHES
-from sources.warehouse import table_buffer
+from sources.warehouse.merging import FEWEST_BATCHES
+from sources.warehouse.warehouse import table_buffer
 from tests.support.answers.answering import check, refresh, wait_until_answered
 from tests.support.capture.databases import (
     Rows,

@@ -10,11 +10,11 @@ import pytest
 
 from catalog.errors import Fenced
 from catalog.store import manifest, take_over
-from sources.capture import Capture
-from sources.place import Place
-from sources.slot import SlotStatus
-from sources.warehouse import table_buffer
-from sources.watch import warned_share
+from sources.stream.capture import Capture
+from sources.stream.slot import SlotStatus
+from sources.stream.watch import warned_share
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import table_buffer
 from tests.support.capture.databases import oid_of, one, replayed
 from tests.support.capture.ledger import Writer, capture_table, prepare
 from tests.support.capture.site import SETTINGS, Site, ledger_site

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sources import watch
+from sources.stream import watch
 from tests.support.capture.databases import one
 from tests.support.capture.ledger import prepare
 from tests.support.capture.site import SETTINGS, Site

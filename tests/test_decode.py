@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from catalog.errors import Error, ProtocolViolation, ValueNotStorable
 from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, Shaped, Storage, StoredColumn, stored_column
 from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, TIMESTAMP, UUID, SqlType
-from sources.arrow import arrow_type, columns_with_bounds
-from sources.columns import BLOCK_ROWS, Decoded, decode_rows
-from sources.fields import Layout
+from sources.decode.arrow import arrow_type, columns_with_bounds
+from sources.decode.columns import BLOCK_ROWS, Decoded, decode_rows
+from sources.messages.fields import Layout
 from tests.support.capture.decoded_rows import starts_of, stored
 
 NULL, UNCHANGED = (b"n", b""), (b"u", b"")

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import ValueNotStorable
-from sources.columns import decode_rows
-from sources.fields import Layout
+from sources.decode.columns import decode_rows
+from sources.messages.fields import Layout
 from tests.support.capture.decode_cases import CASES, NOT_STORABLE, Case
 from tests.support.capture.decoded_rows import WAYS, Laboratory, insert, laboratory, starts_of, told
 

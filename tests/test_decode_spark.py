@@ -24,8 +24,8 @@ from dialect.expressions.moment_text import (
 )
 from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type
-from sources.arrow import arrow_type
-from sources.warehouse import Warehouse
+from sources.decode.arrow import arrow_type
+from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.decoded_rows import told
 
 pytestmark = pytest.mark.service

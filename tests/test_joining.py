@@ -17,10 +17,10 @@ from psycopg.conninfo import make_conninfo
 from catalog.failpoints import VARIABLE
 from catalog.store import manifest, take_over
 from coordinator.capturing import Capturing
-from sources import snapshot
-from sources.joining import join_tables
-from sources.place import Place
-from sources.warehouse import Warehouse
+from sources.tables import snapshot
+from sources.tables.joining import join_tables
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import (
     Rows,
     coordinator,

@@ -13,10 +13,10 @@ import pytest
 from catalog.batch import Batch
 from catalog.errors import Fenced
 from catalog.store import manifest, name_batches, take_over
-from sources import merging
-from sources.merging import choose, consolidated, merge_batches, merged_batches
-from sources.place import Place
-from sources.warehouse import CONTROL, Warehouse, table_buffer
+from sources.warehouse import merging
+from sources.warehouse.merging import choose, consolidated, merge_batches, merged_batches
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import CONTROL, Warehouse, table_buffer
 from tests.support.capture.captor import epoch_of
 from tests.support.capture.databases import oid_of, replayed
 from tests.support.capture.ledger import TABLES, Writer, prepare

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from catalog.store import manifest
-from sources import filling
-from sources.mirrors import mirrors_beside
-from sources.warehouse import WEIGHT, table_buffer
+from sources.old_rows import filling
+from sources.old_rows.mirrors import mirrors_beside
+from sources.warehouse.warehouse import WEIGHT, table_buffer
 from tests.support.capture.databases import mirror, oid_of, one, rows_of
 from tests.support.capture.keyed_tables import BY, fill, look_up, want_keys
 from tests.support.capture.ledger import Writer, capture_table

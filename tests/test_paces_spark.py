@@ -33,8 +33,8 @@ from planner.incremental import derive
 from planner.logical import LogicalQuery
 from planner.paths import Path, paths
 from planner.weighted import DeltaPlan, TableBuffer
-from sources.arrow import arrow_type
-from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
+from sources.decode.arrow import arrow_type
+from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.support.planning.random_plans import TABLES, commits, queries
 from tests.test_delta import apply
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from catalog.errors import InsufficientPrivilege, ObjectNotInState
-from sources.prerequisites import ServerFacts, lacks, refusal_of, told
+from sources.server.prerequisites import ServerFacts, lacks, refusal_of, told
 
 GOOD = ServerFacts(
     version=180000,

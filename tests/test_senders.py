@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from catalog.errors import TooManyConnections
-from sources.senders import refusal_to_connect
+from sources.server.senders import refusal_to_connect
 
 REFUSALS = [
     'FATAL:  number of requested standby connections exceeds "max_wal_senders" (currently 10)',

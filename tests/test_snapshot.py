@@ -11,13 +11,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sources import snapshot
-from sources.copying import copy_rows
-from sources.place import Place
-from sources.position import Stopped, blockers, take_position
-from sources.shape import read_shape
-from sources.snapshot import copy_table
-from sources.warehouse import Warehouse
+from sources.messages.copied_rows import copy_rows
+from sources.server.position import Stopped, blockers, take_position
+from sources.tables import snapshot
+from sources.tables.shape import read_shape
+from sources.tables.snapshot import copy_table
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import Rows, install, oid_of, replayed
 from tests.support.running.servers import Server, wait_until
 

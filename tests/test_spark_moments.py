@@ -24,8 +24,8 @@ from dialect.spark.dates import DATES
 from executors.spark.failures import FAILURES, as_error, first_line
 from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type
-from sources.nulls import spread
-from sources.text import decode_texts
+from sources.decode.nulls import spread
+from sources.decode.text import decode_texts
 from tests.support.capture.databases import one
 from tests.support.running.servers import Server
 from tests.support.spark.cases import Case, function_cases, literal

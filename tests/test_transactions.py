@@ -11,13 +11,13 @@ import pytest
 from catalog.errors import ProtocolViolation
 from catalog.storage import Plain, StoredColumn
 from catalog.types import INT4, INT8, TEXT, SqlType
-from sources import transactions
-from sources.changes import changes_of
-from sources.collected import Rows
-from sources.pgoutput import ToldColumn
-from sources.shape import Attribute
-from sources.transactions import Assembler, Emptied, Ready
-from sources.versions import Known, follow
+from sources.messages.pgoutput import ToldColumn
+from sources.messages.row_messages import Rows
+from sources.stream import transactions
+from sources.stream.changes import changes_of
+from sources.stream.transactions import Assembler, Emptied, Ready
+from sources.tables.shape import Attribute
+from sources.tables.versions import Known, follow
 
 A, B = 16384, 16385
 

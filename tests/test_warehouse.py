@@ -13,7 +13,7 @@ import pytest
 
 from catalog.batch import Batch, Bounds
 from catalog.errors import DamagedBatch, InputOutputError
-from sources.warehouse import CONTROL, Warehouse, table_buffer
+from sources.warehouse.warehouse import CONTROL, Warehouse, table_buffer
 
 
 def changes(**columns: pa.Array) -> pa.Table:

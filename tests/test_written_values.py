@@ -15,12 +15,12 @@ from catalog.batch import Bounds
 from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, StoredColumn, Written
 from catalog.types import NUMERIC, SqlType
 from coordinator.copying_out import as_csv
-from sources.arrow import arrow_type
-from sources.binary import decode_binary
-from sources.bounds import bounds_of
-from sources.octets import Octets, Values
-from sources.text import decode_text
-from sources.written_numeric import number_texts
+from sources.decode.arrow import arrow_type
+from sources.decode.binary import decode_binary
+from sources.decode.text import decode_text
+from sources.decode.written_numeric import number_texts
+from sources.messages.octets import Octets, Values
+from sources.warehouse.bounds import bounds_of
 
 COLUMN = StoredColumn("c", SqlType(NUMERIC), FREE_NUMERIC)
 SPECIAL = {"NaN": 0xC000, "Infinity": 0xD000, "-Infinity": 0xF000}

@@ -16,7 +16,7 @@ from catalog.types import NUMERIC, SqlType
 from executors.reference.input import read
 from executors.reference.values import Interval, Row, Value, settled
 from executors.rows import Schema, arrow_schema
-from sources.arrow import arrow_type
+from sources.decode.arrow import arrow_type
 
 _WIDE: Final = Context(prec=200)
 _TEXTS: Final = {"Infinity": "Infinity", "-Infinity": "-Infinity", "NaN": "NaN"}

@@ -25,7 +25,7 @@ from executors.spark.session import (
     open_session,
 )
 from planner.weighted import DeltaPlan
-from sources.warehouse import FULL, error_of
+from sources.warehouse.warehouse import FULL, error_of
 
 _ANYTHING: Final = """
     SELECT a.id % 3, sum(b.id) AS total FROM range(8) AS a JOIN range(8) AS b ON a.id = b.id

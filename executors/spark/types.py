@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from executors.rows import WEIGHT, Schema, name_of
-from sources.arrow import ELEMENTS, SHAPE, TEXT, VALUE
+from sources.decode.arrow import ELEMENTS, SHAPE, TEXT, VALUE
 
 _INTERVAL: Final = StructType(
     [

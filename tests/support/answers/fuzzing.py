@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from executors.spark.session import SparkSettings, close_session, open_session
-from sources.warehouse import Warehouse
+from sources.warehouse.warehouse import Warehouse
 from tests.support.answers.histories import Player
 from tests.support.capture.databases import install
 from tests.support.running import servers

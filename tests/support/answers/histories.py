@@ -44,7 +44,7 @@ from planner.plan import Planned, plan
 from planner.statistics import Statistics
 from planner.translate import translate
 from planner.unnest import unnest
-from sources.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
+from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.support.capture.databases import oid_of
 from tests.support.planning.differential import rows_and_work
 from tests.support.planning.random_queries import RandomQueries

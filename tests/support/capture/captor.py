@@ -11,10 +11,10 @@ import psycopg
 
 from catalog.errors import Fenced
 from catalog.store import take_over
-from sources import transactions
-from sources.capture import Capture
-from sources.place import Place
-from sources.warehouse import Warehouse
+from sources.stream import transactions
+from sources.stream.capture import Capture
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse
 
 
 def epoch_of(session: psycopg.Connection) -> int:

@@ -20,8 +20,8 @@ from catalog import postgres
 from catalog.batch import Batch
 from catalog.store import manifest
 from coordinator.orders import Orders
-from sources.arrow import TEXT, VALUE
-from sources.warehouse import WEIGHT, Warehouse, table_buffer
+from sources.decode.arrow import TEXT, VALUE
+from sources.warehouse.warehouse import WEIGHT, Warehouse, table_buffer
 from tests.support.running.servers import DEADLINE_SECONDS, wait_until
 
 Rows = Counter[tuple[Any, ...]]

@@ -20,10 +20,10 @@ from catalog.signatures import TypeSignature
 from catalog.signatures_postgres import read_signatures
 from catalog.storage import StoredColumn, stored_column
 from catalog.types import SqlType
-from sources.arrow import is_written
-from sources.columns import Decoded, decode_rows
-from sources.fields import Layout
-from sources.text import SETTINGS
+from sources.decode.arrow import is_written
+from sources.decode.columns import Decoded, decode_rows
+from sources.decode.text import SETTINGS
+from sources.messages.fields import Layout
 from tests.support.capture.decode_cases import SETUP, Case, Written
 from tests.support.running.servers import Server
 

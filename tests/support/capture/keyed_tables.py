@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import psycopg
 
-from sources.capture import Capture
-from sources.filling import Filling
-from sources.mirrors import mirrors_beside
-from sources.place import Place
+from sources.old_rows.filling import Filling
+from sources.old_rows.mirrors import mirrors_beside
+from sources.stream.capture import Capture
+from sources.warehouse.site import Place
 from tests.support.capture.databases import one
 from tests.support.capture.site import Site
 

@@ -13,9 +13,9 @@ from typing import Final
 import psycopg
 
 from catalog.store import manifest
-from sources.capture import Capture
-from sources.place import Place
-from sources.warehouse import Warehouse, table_buffer
+from sources.stream.capture import Capture
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import Warehouse, table_buffer
 from tests.support.capture.captor import epoch_of
 from tests.support.capture.databases import install, oid_of
 from tests.support.capture.ledger import TABLES, Log, Writer, prepare

@@ -1,0 +1,1 @@
+"""Values as PostgreSQL sends them to columns of Arrow."""

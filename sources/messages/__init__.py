@@ -1,0 +1,1 @@
+"""Messages of logical replication, and where values lie in them."""

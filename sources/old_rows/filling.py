@@ -1,0 +1,179 @@
+"""Tables whose old rows should be looked up by key get a mirror, and then keep their replica identity."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Final, LiteralString
+
+import psycopg
+from psycopg import Connection
+
+from catalog.failpoints import failpoint
+from catalog.store import hold_epoch
+from sources.messages.copied_rows import Rows
+from sources.messages.octets import Octets
+from sources.messages.pgoutput import ToldColumn
+from sources.messages.tuples import from_copy, tuples_at
+from sources.old_rows.mirror import Mirror, MirrorLost, Stored, make_mirror, prefix_of
+from sources.server.position import Position, Stopped, take_position
+from sources.tables.joining import tell, wait_for
+from sources.tables.shape import Leaf, Shape, read_shape
+from sources.tables.snapshot import pieces_of, rows_of
+from sources.tables.versions import Version, version_of
+from sources.warehouse.site import Place
+
+log = logging.getLogger(__name__)
+
+PORTION_ROWS: Final = 5_000
+"""So many rows are copied at a time, because whoever follows changes waits for that."""
+
+_TOLD: Final = """
+    SELECT relation::oid::int8, old_rows, gavial.wants_key(relation), gavial.key_of(relation)::int[]
+    FROM gavial.sources WHERE old_row_by = 'full' ORDER BY 1
+"""
+_NAME: Final = """
+    UPDATE gavial.sources SET old_rows = %s, old_row_key = %s
+    WHERE relation = %s::oid AND old_row_by = 'full' AND state = 'captured'
+"""
+_USE: Final = "SELECT FROM gavial.tell_keys(%s::oid) used WHERE used"
+_FORGET: Final = """
+    UPDATE gavial.sources SET old_rows = NULL, old_row_key = NULL
+    WHERE relation = ANY (%s::oid[]) AND old_row_by = 'full'
+"""
+
+
+class Filling:
+    """Makes the mirrors of a database that are wanted.
+
+    Until a mirror is complete its table tells whole old rows, so whoever is killed here just begins again.
+    `passed` tells up to where changes are followed.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        place: Place,
+        directory: Path,
+        passed: Callable[[], int],
+        go_on: Callable[[], bool],
+    ) -> None:
+        self._connection = connection
+        self._place = place
+        self._directory = directory
+        self._passed = passed
+        self._go_on = go_on
+
+    def work(self) -> None:
+        """A mirror that is complete is used from now on; others are made, or go."""
+        left = []
+        for oid, name, wanted, key in self._connection.execute(_TOLD).fetchall():
+            if name is None:
+                if wanted:
+                    self._fill(oid, key)
+            elif wanted and self._is_complete(name):
+                self._use(oid)
+            else:
+                left.append(oid)
+        if left:
+            # The stream may still have to pass changes that tell only their keys.
+            wait_for(end_of_wal(self._connection), self._passed, self._go_on)
+            self._change(_FORGET, (left,))
+        self.remove_unnamed()
+
+    def _fill(self, oid: int, key: list[int]) -> None:
+        """A table that changes its shape meanwhile has its mirror made again."""
+        name = f"{oid}-{uuid.uuid4().hex}"
+        with closing(make_mirror(self._directory / name)) as mirror:
+            if not self._change(_NAME, (name, key, oid)):
+                return
+            # From here on, every change that is sealed goes to the mirror as well.
+            shape = read_shape(self._connection, oid)
+            version = version_of(self._connection, oid, told_columns(shape), captured=True)
+            if version is None or version.columns != shape.columns:
+                return
+            with self._position() as position:
+                failpoint("fill position taken")
+                for leaf, rows in self._rows(position, shape):
+                    _keep(rows, mirror, version, key, prefix_of(oid, leaf.oid))
+            failpoint("fill copied")
+            wait_for(position.lsn, self._passed, self._go_on)
+            if read_shape(self._connection, oid) != shape:
+                return
+            mirror.complete(position.lsn)
+        failpoint("fill complete")
+        self._use(oid)
+
+    def _position(self) -> AbstractContextManager[Position]:
+        return take_position(
+            self._place.address, self._go_on, lambda process: tell(self._connection, self._place, process)
+        )
+
+    def _rows(self, position: Position, shape: Shape) -> Iterator[tuple[Leaf, Rows]]:
+        for piece in pieces_of(self._place.address, shape):
+            for rows in rows_of(self._place.address, position, shape, piece):
+                if not self._go_on():
+                    raise Stopped
+                yield piece.leaf, rows
+
+    def _use(self, oid: int) -> None:
+        """Give the table its replica identity back."""
+        if self._change(_USE, (oid,)):
+            log.info("the old rows of table %d are looked up by key", oid)
+
+    def _is_complete(self, name: str) -> bool:
+        try:
+            with closing(Mirror(self._directory / name)) as mirror:
+                return mirror.is_complete
+        except MirrorLost:
+            return False
+
+    def _change(self, command: LiteralString, values: tuple[object, ...]) -> bool:
+        """Whether there was something to change, and nobody has locked it; if so, there is a next time."""
+        try:
+            with self._connection.transaction():
+                hold_epoch(self._connection, self._place.epoch)
+                return self._connection.execute(command, values).rowcount > 0
+        except psycopg.errors.LockNotAvailable:
+            return False
+
+    def remove_unnamed(self) -> None:
+        """Delete the files of mirrors that are none any more."""
+        files = list(self._directory.glob("*"))
+        if not files:
+            return
+        named = {row[0] for row in self._connection.execute("SELECT old_rows FROM gavial.sources")}
+        for file in files:
+            if file.name.removesuffix("-wal").removesuffix("-shm") not in named:
+                file.unlink(missing_ok=True)
+
+
+def told_columns(shape: Shape) -> tuple[ToldColumn, ...]:
+    """The columns as the stream tells them."""
+    return tuple(
+        ToldColumn(column.stored.name, column.type.oid, column.type.typmod) for column in shape.columns
+    )
+
+
+def end_of_wal(connection: Connection) -> int:
+    """The end of the WAL: whatever is committed by now lies before it."""
+    row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _keep(rows: Rows, mirror: Mirror, version: Version, key: list[int], prefix: bytes) -> None:
+    """Portion by portion, for who follows changes waits meanwhile."""
+    numbers = [column.number for column in version.columns]
+    sent = from_copy(rows, len(numbers))
+    tuples = tuples_at(
+        Octets(sent.data), sent.starts, len(numbers), [numbers.index(number) for number in key]
+    )
+    stored = [
+        Stored(prefix + key, version.number, row) for key, row in zip(tuples.keys, tuples.rows(), strict=True)
+    ]
+    for start in range(0, len(stored), PORTION_ROWS):
+        mirror.copy(stored[start : start + PORTION_ROWS])

@@ -1,0 +1,1 @@
+"""What capture needs of the server, and its sessions there."""

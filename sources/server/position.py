@@ -1,0 +1,109 @@
+"""A position of the WAL together with a snapshot of what was committed before it."""
+
+from __future__ import annotations
+
+import select
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection, IsolationLevel, pq, sql
+
+from sources.server.senders import refusal_of_slot, refusal_to_connect
+from sources.server.session import connect, session_address
+
+APPLICATION: Final = "gavial position"
+
+_LOOK_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position of the WAL, and the name of a snapshot that shows exactly what was committed before it."""
+
+    lsn: int
+    snapshot: str
+
+
+class Stopped(Exception):
+    """Whoever wanted this does not want it any more."""
+
+
+@contextmanager
+def take_position(
+    address: str, go_on: Callable[[], bool], waiting: Callable[[int], None], name: str = APPLICATION
+) -> Iterator[Position]:
+    """A position of now; the snapshot can be imported inside this context.
+
+    The server first waits for every transaction that has written something; `waiting` is told the process
+    that waits, once a second; the server shows it under this name. The slot that this takes is gone before
+    the copy begins, so that it retains no WAL: another session has taken its snapshot over.
+    """
+    with connect(address, "gavial snapshot") as holder:
+        holder.isolation_level, holder.read_only = IsolationLevel.REPEATABLE_READ, True
+        with holder.transaction():
+            with _temporary_slot(address, go_on, waiting, name) as taken:
+                holder.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(taken.snapshot))
+                exported = holder.execute("SELECT pg_export_snapshot()").fetchone()
+                assert exported is not None
+            yield Position(taken.lsn, exported[0])
+
+
+@contextmanager
+def _temporary_slot(
+    address: str, go_on: Callable[[], bool], waiting: Callable[[int], None], name: str
+) -> Iterator[Position]:
+    """It goes with its connection, whatever ends that; the server would not notice while it waits itself."""
+    connection = pq.PGconn.connect(session_address(address, name, replication="database").encode())
+    try:
+        if connection.status != pq.ConnStatus.OK:
+            raise refusal_to_connect(connection.get_error_message())
+        slot = f"gavial_{uuid.uuid4().hex}"
+        connection.send_query(
+            f"CREATE_REPLICATION_SLOT {slot} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT".encode()
+        )
+        while connection.is_busy():
+            if not go_on():
+                raise Stopped
+            if select.select([connection.socket], [], [], _LOOK_SECONDS)[0]:
+                connection.consume_input()
+            else:
+                waiting(connection.backend_pid)
+        result = connection.get_result()
+        assert result is not None
+        if result.status != pq.ExecStatus.TUPLES_OK:
+            raise refusal_of_slot(result)
+        _slot, lsn, snapshot, _plugin = (
+            result.get_value(0, column) or b"" for column in range(result.nfields)
+        )
+        yield Position(parse_lsn(lsn.decode()), snapshot.decode())
+    finally:
+        if connection.transaction_status == pq.TransactionStatus.ACTIVE:
+            connection.get_cancel().cancel()
+        connection.finish()
+
+
+def parse_lsn(text: str) -> int:
+    """A position as PostgreSQL writes it."""
+    high, _, low = text.partition("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
+def format_lsn(lsn: int) -> str:
+    """A position as PostgreSQL writes it."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def blockers(connection: Connection, process: int) -> str:
+    """Whom a process waits for, in words."""
+    row = connection.execute(
+        """
+        SELECT coalesce(string_agg(gavial.process_words(b), ', '), 'others')
+        FROM unnest(pg_blocking_pids(%s)) b
+        """,
+        (process,),
+    ).fetchone()
+    assert row is not None
+    return str(row[0])

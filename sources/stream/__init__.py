@@ -1,0 +1,1 @@
+"""The changes of a database as it sends them, in whole transactions."""

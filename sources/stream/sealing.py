@@ -1,0 +1,261 @@
+"""Transactions that are complete become batches of the warehouse."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import Connection
+
+from catalog.batch import Batch
+from catalog.errors import Error, ObjectNotInState
+from catalog.failpoints import failpoint
+from catalog.store import Arrived, SourceState, hold_epoch, manifest, source_states
+from sources.messages.pgoutput import Relation
+from sources.messages.row_messages import Rows
+from sources.old_rows.lookup import Lookup, renewed
+from sources.old_rows.mirror import MirrorLost, prefix_of
+from sources.old_rows.mirrors import Mirrors
+from sources.stream.changes import changes_of
+from sources.stream.transactions import Emptied, Part, Ready
+from sources.tables.versions import Version, arrangement, version_of, written_columns
+from sources.warehouse.merging import together
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
+
+log = logging.getLogger(__name__)
+
+GATHERED_BYTES: Final = 32 << 20
+_LOST: Final = "the copy of its rows by key was lost; it is copied anew"
+_ALTERED: Final = "its columns changed; it is copied anew"
+_UNTOLD: Final = "an update or delete came without its whole old row"
+_HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
+_SET_ASIDE: Final = "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation = %s::oid"
+
+
+class Unfollowed(Exception):
+    """A table changed in a way that the stream does not tell: it has to be copied anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The columns of a table in rows that one of its partitions tells, which has them at these places."""
+
+    version: Version
+    places: tuple[int, ...]
+    wide: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Sealed:
+    """Batches that no manifest names yet; what came to each table, and which were truncated.
+
+    What partitions tell of a table is gathered, by the version of its columns: many make one batch.
+    """
+
+    batches: list[Batch] = field(default_factory=list)
+    gathered: defaultdict[tuple[int, int], list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
+    arrivals: defaultdict[int, Arrived] = field(default_factory=lambda: defaultdict(Arrived))
+    emptied: dict[int, int] = field(default_factory=dict)
+
+
+class Sealer:
+    """Knows what columns the tables have; `breathe` is called between two batches.
+
+    The warehouse has everything up to `known`, which may come again for mirrors that have not.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        place: Place,
+        mirrors: Mirrors,
+        known: int,
+        breathe: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._place = place
+        self._mirrors = mirrors
+        self._known = known
+        self._breathe = breathe
+        self._versions: dict[tuple[int, int], tuple[Relation, Told]] = {}
+
+    def seal(self, ready: Ready) -> Sealed:
+        """Durable when this returns, and gone if it raises; a table that cannot be followed is set aside."""
+        # Read after all that is ready has come: who changes a state later copies at a later position.
+        states = source_states(self._connection, self._place.epoch)
+        self._mirrors.leave_all_but({oid: source.old_rows for oid, source in states.items()})
+        sealed = Sealed()
+        try:
+            for part in ready.parts:
+                leaf = part.relation.oid if isinstance(part, Rows) else part.relation
+                for oid in [oid for oid, source in states.items() if leaf in source.leaves]:
+                    if not self._seal_part(part, leaf, oid, states[oid], sealed):
+                        del states[oid]
+            for oid, version in list(sealed.gathered):
+                self._write(oid, version, sealed)
+        except BaseException:
+            self._place.warehouse.remove(batch.file for batch in sealed.batches)
+            raise
+        return sealed
+
+    def keep(self, position: int) -> None:
+        """Commit the mirrors: they now have what is in the warehouse up to the position."""
+        for oid in self._mirrors.commit(position):
+            self._set_aside(oid, "joining", _LOST)
+
+    def _seal_part(self, part: Part, leaf: int, oid: int, source: SourceState, sealed: Sealed) -> bool:
+        """What came under the name of a table, for that table or for one of which it is a partition.
+
+        False if the table is set aside; one whose copy is under way is copied again by itself.
+        """
+        captured = source.state == "captured"
+        if source.state == "stopped":
+            return False
+        try:
+            for table, version in self._changes(part, leaf, oid, source, sealed):
+                sealed.gathered[oid, version].append(table)
+                size = sum(table.nbytes for table in sealed.gathered[oid, version])
+                if leaf == oid or size >= GATHERED_BYTES:
+                    self._write(oid, version, sealed)
+        except Unfollowed as error:
+            if captured:
+                self._set_aside(oid, "joining", str(error))
+            return not captured
+        except MirrorLost:
+            self._set_aside(oid, "joining", _LOST)
+            return False
+        except Error as error:
+            self._set_aside(oid, "stopped", ": ".join(filter(None, (error.message, error.detail))))
+            return False
+        return True
+
+    def _write(self, oid: int, version: int, sealed: Sealed) -> None:
+        """One batch of what was gathered for a table in a version of its columns."""
+        table = together(sealed.gathered.pop((oid, version)))
+        if not table.num_rows:
+            return
+        lsns = pc.min_max(table.column(COMMIT_LSN))
+        start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
+        sealed.batches.append(self._place.warehouse.seal(table_buffer(oid), table, start, end, version))
+        sealed.arrivals[oid] += arrived(table)
+        failpoint("capture: batch sealed")
+        self._breathe()
+
+    def _changes(
+        self, part: Part, leaf: int, oid: int, source: SourceState, sealed: Sealed
+    ) -> Iterator[tuple[pa.Table, int]]:
+        match part:
+            case Rows():
+                told = self._told(part.relation, oid, source)
+                lookup = self._lookup(part.relation, oid, source, told)
+                untold = partial(self._untold, oid, source)
+                columns = told.version.columns
+                for table in changes_of(part, columns, self._known, lookup, untold, told.places):
+                    yield table, told.version.number
+            case Emptied(lsn=lsn) if leaf != oid:
+                # Which of the rows were in the partition is not known.
+                if source.state == "captured" and lsn > self._known:
+                    raise Unfollowed("a partition was truncated; it is copied anew")
+            case Emptied(lsn=lsn):
+                if source.state == "captured" and source.old_rows is not None:
+                    self._mirrors.of(oid, source.old_rows).empty(lsn)
+                # What a copy that is under way has seen of this, its end will tell.
+                if source.state == "captured" and lsn > self._known:
+                    for batch in self._held(oid, source.emptied, sealed):
+                        yield taken_back(self._place.warehouse.read(batch), lsn - 1), batch.schema_version
+                if lsn > self._known:
+                    source.emptied = sealed.emptied[oid] = lsn
+            case _:
+                assert_never(part)
+
+    def _held(self, oid: int, emptied: int, sealed: Sealed) -> list[Batch]:
+        """The batches that make up the table's content."""
+        buffer = table_buffer(oid)
+        before = (batch for batch in sealed.batches if batch.buffer == buffer)
+        held = (*manifest(self._connection, buffer), *before)
+        return [batch for batch in held if batch.to_offset >= emptied]
+
+    def _told(self, relation: Relation, oid: int, source: SourceState) -> Told:
+        """A table that is told again may have other columns of the same names."""
+        before, told = self._versions.get((oid, relation.oid), (None, None))
+        if before is not relation or told is None or told.wide != source.wide:
+            told = self._told_now(relation, oid, source)
+            self._versions[oid, relation.oid] = relation, told
+        return told
+
+    def _told_now(self, relation: Relation, oid: int, source: SourceState) -> Told:
+        places: tuple[int, ...] | None = tuple(range(len(relation.columns)))
+        if oid != relation.oid:
+            places = arrangement(self._connection, oid, relation.columns)
+        if places is None:
+            raise Unfollowed(_ALTERED)
+        columns = [relation.columns[place] for place in places]
+        version = version_of(self._connection, oid, columns, source.state == "captured")
+        if version is None:
+            raise Unfollowed(_ALTERED)
+        return Told(version, places, source.wide)
+
+    def _lookup(self, relation: Relation, oid: int, source: SourceState, told: Told) -> Lookup | None:
+        """What finds old rows that the stream leaves out; None if nobody keeps them."""
+        if source.state != "captured" or source.old_rows is None:
+            return None
+        mirror, version = self._mirrors.of(oid, source.old_rows), told.version
+        places = {column.number: place for place, column in enumerate(version.columns)}
+        key = [places[number] for number in source.key if number in places]
+        told_key = {told.places[place] for place in key}
+        if len(key) < len(source.key) or not (relation.whole or told_key == set(relation.key)):
+            raise MirrorLost("changes tell another key")
+
+        def as_now(number: int, row: bytes) -> bytes:
+            before = written_columns(self._connection, oid, number)
+            return renewed(row, before, written_columns(self._connection, oid, version.number))
+
+        return Lookup(mirror, version, key, as_now, told.places, prefix_of(oid, relation.oid))
+
+    def _untold(self, oid: int, source: SourceState) -> None:
+        """What was changed before the table told whole rows, its copy will have."""
+        if source.state == "captured":
+            if source.told:
+                raise ObjectNotInState(_UNTOLD, hint=_HINT)
+            raise MirrorLost(_UNTOLD)
+        if source.state == "copying":
+            self._set_aside(oid, "joining", _UNTOLD)
+
+    def _set_aside(self, oid: int, state: str, detail: str) -> None:
+        self._mirrors.leave(oid)
+        log.log(logging.ERROR if state == "stopped" else logging.INFO, "table %d: %s: %s", oid, state, detail)
+        with self._connection.transaction():
+            hold_epoch(self._connection, self._place.epoch)
+            self._connection.execute(_SET_ASIDE, (state, detail, oid))
+
+
+def arrived(changes: pa.Table) -> Arrived:
+    """How many rows these changes are, and of which kinds."""
+    is_update = changes.column(IS_UPDATE)
+    is_delete = pc.and_not(pc.less(changes.column(WEIGHT), 0), is_update)
+    updated, deleted = (pc.sum(mask, min_count=0).as_py() for mask in (is_update, is_delete))
+    return Arrived(changes.num_rows, updated // 2, deleted)
+
+
+def taken_back(changes: pa.Table, lsn: int) -> pa.Table:
+    """The opposite of changes, at a later position.
+
+    For a TRUNCATE that is one before its commit, so that what its transaction inserts then lies behind it.
+    """
+    count = changes.num_rows
+    opposite = {
+        WEIGHT: pc.negate(changes.column(WEIGHT)),
+        COMMIT_LSN: pa.array(np.full(count, lsn)),
+        IS_UPDATE: pa.array(np.full(count, False)),
+    }
+    return pa.table(
+        [opposite.get(name, changes.column(name)) for name in changes.column_names], changes.column_names
+    )

@@ -1,0 +1,122 @@
+"""The replication slot of a database: what it needs, how it is made, and what it costs the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection, errors, pq
+
+from catalog.errors import ObjectNotInState
+from catalog.store import hold_epoch
+from sources.server.position import parse_lsn
+from sources.server.prerequisites import FACTS, facts_from, lacks_of_server, refusal_of
+from sources.stream.replication import run_command, system_position
+from sources.warehouse.site import Place
+
+_STATUS: Final = """
+    SELECT coalesce(wal_status, 'lost') = 'lost', (pg_current_wal_lsn() - restart_lsn)::bigint
+    FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()
+"""
+_CONFIRMED: Final = """
+    SELECT (confirmed_flush_lsn - '0/0')::bigint FROM pg_replication_slots WHERE slot_name = %s
+"""
+_FORGET: Final = """
+    WITH gone AS (DELETE FROM gavial.batches WHERE buffer LIKE 'table-%%'),
+        again AS (
+            UPDATE gavial.sources
+            SET state = 'joining', captured_from = NULL, position = NULL, buffer = NULL, emptied = NULL,
+                detail = %(detail)s)
+    UPDATE gavial.capture SET slot = %(slot)s, position = NULL, position_time = NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStatus:
+    """What the server keeps for a slot, and how much it may at most (None: any amount), in bytes."""
+
+    lost: bool
+    retained: int
+    most: int | None
+
+
+def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int | None:
+    """How much WAL the slot may keep; an error that names all that is missing."""
+    row = connection.execute(FACTS, (None,)).fetchone()
+    assert row is not None
+    facts = facts_from(row)
+    missing = tuple(lacks_of_server(facts, allow_unbounded_wal))
+    if missing:
+        raise refusal_of(missing)
+    return None if facts.most_wal_kept is None or facts.most_wal_kept < 0 else facts.most_wal_kept
+
+
+def slot_status(connection: Connection, slot: str, most: int | None) -> SlotStatus:
+    """How the slot fares; one that is missing is lost."""
+    row = connection.execute(_STATUS, (slot,)).fetchone()
+    return SlotStatus(True, 0, most) if row is None else SlotStatus(row[0], row[1] or 0, most)
+
+
+def confirmed_position(connection: Connection, slot: str) -> int:
+    """What was confirmed to the server, as far as it has not forgotten that: it sends nothing before."""
+    row = connection.execute(_CONFIRMED, (slot,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def open_slot(connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str) -> int:
+    """The position from which the changes of the slot are wanted.
+
+    Without a slot that still has them, everything is forgotten and every table joins again.
+    """
+    row = connection.execute("SELECT slot, (position - '0/0')::bigint FROM gavial.capture").fetchone()
+    assert row is not None
+    followed, position = row
+    if followed != slot or position is None:
+        return _begin(connection, replication, place, slot, None)
+    if slot_status(connection, slot, None).lost:
+        return _begin(connection, replication, place, slot, "the replication slot was lost; copied anew")
+    if system_position(replication) < position:
+        raise ObjectNotInState(
+            "the server is behind what was captured from it",
+            detail="It was restored to an earlier state, or another server answers at its address.",
+        )
+    return int(position)
+
+
+def free_slot(connection: Connection, slot: str) -> None:
+    """End whoever reads the slot: a session of a coordinator that is none any more."""
+    connection.execute(
+        "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
+        "WHERE slot_name = %s AND active_pid IS NOT NULL",
+        (slot,),
+    )
+
+
+def _begin(
+    connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str, detail: str | None
+) -> int:
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute(_FORGET, {"slot": slot, "detail": detail})
+    free_slot(connection, slot)
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
+    )
+    position = _create(replication, slot)
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute("UPDATE gavial.capture SET position = '0/0'::pg_lsn + %s::numeric", (position,))
+    return position
+
+
+def _create(replication: pq.abc.PGconn, slot: str) -> int:
+    """The position from which a new slot has all changes."""
+    command = f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput NOEXPORT_SNAPSHOT"
+    try:
+        _name, lsn, _snapshot, _plugin = run_command(replication, command)
+    except errors.ConfigurationLimitExceeded:
+        raise ObjectNotInState(
+            "all replication slots of the server are in use",
+            hint="Raise max_replication_slots and restart the server, or drop a slot nobody needs.",
+        ) from None
+    return parse_lsn(lsn)

@@ -1,0 +1,82 @@
+"""Looks, now and then, at what capture costs the server, and writes down how far it is."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.errors import ObjectNotInState
+from catalog.store import note_capture, require_epoch
+from sources.stream.slot import SlotStatus, slot_status
+from sources.warehouse.site import Place
+
+log = logging.getLogger(__name__)
+
+SECONDS: Final = 5.0
+WARN_SHARES: Final = (0.8, 0.5)
+
+# A row that somebody holds is that of a table about to change: it is not waited for.
+_SOURCES: Final = """
+    WITH free AS (SELECT relation FROM gavial.sources WHERE state = 'captured' FOR NO KEY UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s
+    SET position = c.position, lag_bytes = pg_current_wal_lsn() - c.position, retained_wal = %(retained)s,
+        rows_per_hour = coalesce((
+            SELECT sum(a.rows) FROM gavial.arrivals a
+            WHERE a.relation = s.relation AND a.hour >= date_trunc('hour', now() - interval '23 hours')
+        ) / 24, 0)
+    FROM gavial.capture c, free
+    WHERE c.epoch = %(epoch)s AND s.relation = free.relation AND s.position IS DISTINCT FROM c.position
+"""
+_RETAINED: Final = """
+    UPDATE gavial.capture SET retained_wal = %(retained)s, max_wal = %(most)s
+    WHERE epoch = %(epoch)s AND (max_wal IS DISTINCT FROM %(most)s OR retained_wal IS NULL
+        OR abs(retained_wal - %(retained)s) > 1048576)
+"""
+
+
+class Watch:
+    """Keeps an eye on one slot: how much WAL the server keeps for it, and whether it is lost."""
+
+    def __init__(self, connection: Connection, place: Place, slot: str, most: int | None) -> None:
+        self._connection = connection
+        self._place = place
+        self._slot = slot
+        self._most = most
+        self._next = 0.0
+        self._warned = 0.0
+
+    def look(self) -> None:
+        """Look if it is time to; raises when the slot is lost, or somebody else has taken over."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + SECONDS
+        require_epoch(self._connection, self._place.epoch)
+        status = slot_status(self._connection, self._slot, self._most)
+        if status.lost:
+            raise ObjectNotInState("the replication slot was lost")
+        values = {"epoch": self._place.epoch, "retained": status.retained, "most": status.most}
+        self._connection.execute(_SOURCES, values)
+        self._connection.execute(_RETAINED, values)
+        self._warn(status)
+
+    def _warn(self, status: SlotStatus) -> None:
+        """Say once that the slot's share of the bound is high, and once that it is not any more."""
+        share = warned_share(status)
+        if share == self._warned:
+            return
+        self._warned = share
+        detail = None
+        if share:
+            detail = f"the server keeps {status.retained} of at most {status.most} bytes of WAL for capture"
+            log.warning("%s", detail)
+        note_capture(self._connection, self._place.epoch, "running", detail)
+
+
+def warned_share(status: SlotStatus) -> float:
+    """The highest share of the bound that was reached, of those worth a warning; 0 below."""
+    if not status.most:
+        return 0.0
+    return next((share for share in WARN_SHARES if status.retained >= share * status.most), 0.0)

@@ -1,0 +1,1 @@
+"""Tables that come under capture, that change there, and that leave."""

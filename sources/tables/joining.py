@@ -1,0 +1,201 @@
+"""Tables that join capture: each is copied at one position, and from there on the stream has its changes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+import psycopg
+from psycopg import Connection
+
+from catalog.batch import Batch
+from catalog.errors import Error
+from catalog.failpoints import failpoint
+from catalog.store import hold_epoch
+from sources.server.position import Position, Stopped, blockers, take_position
+from sources.tables.registration import TableChanged, register
+from sources.tables.shape import Shape, read_shape
+from sources.tables.snapshot import copy_table
+from sources.warehouse.site import Place
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 0.05
+# Rights, row security, damaged pages: what the server says of one table, and not of itself.
+_OF_THE_TABLE: Final = (
+    psycopg.ProgrammingError,
+    psycopg.InternalError,
+    psycopg.DataError,
+    psycopg.NotSupportedError,
+)
+# A row that somebody holds is that of a table about to change or to leave.
+_NOTE: Final = """
+    WITH free AS (
+        SELECT relation FROM gavial.sources WHERE relation::oid = ANY (%s::oid[]) FOR UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s SET state = %s, detail = %s FROM free WHERE s.relation = free.relation
+"""
+# Until its copy is there nobody knows old rows that a table does not tell.
+_BEGIN: Final = """
+    WITH free AS (
+        SELECT relation FROM gavial.sources
+        WHERE relation::oid = ANY (%s::oid[]) AND state IN ('joining', 'copying') FOR UPDATE SKIP LOCKED)
+    UPDATE gavial.sources s SET attempted = clock_timestamp() FROM free WHERE s.relation = free.relation
+"""
+_TELL: Final = """
+    SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
+    WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
+"""
+_FORGET: Final = """
+    UPDATE gavial.sources SET old_rows = NULL, old_row_key = NULL
+    WHERE relation::oid = ANY (%s::oid[]) AND old_rows IS NOT NULL
+"""
+_BEGINNING: Final = """
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'gavial capture' AND wait_event_type = 'Lock'
+        AND query_start < now() - interval '1 second'
+"""
+
+
+def join_tables(
+    connection: Connection,
+    place: Place,
+    passed: Callable[[], int],
+    go_on: Callable[[], bool],
+    discard: Callable[[Iterable[str]], None],
+) -> bool:
+    """Copy the tables that wait, all at one position; False if none did.
+
+    `discard` is given the files that are replaced, which somebody may be reading.
+    The stream captures a table from the moment it is published: up to where it has captured everything is
+    what `passed` tells. A table that changes under its copy goes on waiting; one that cannot be stored stops.
+    """
+    waiting = _waiting_tables(connection)
+    if not waiting:
+        return False
+    try:
+        _begin(connection, place, waiting)
+    except psycopg.errors.LockNotAvailable:
+        return False
+    shapes = [shape for table in waiting if (shape := _storable_shape(connection, place, table))]
+
+    with take_position(place.address, go_on, lambda process: tell(connection, place, process)) as position:
+        failpoint("join position taken")
+        for shape in shapes:
+            _join(connection, place, position, shape, passed, go_on, discard)
+    return True
+
+
+def tell(connection: Connection, place: Place, process: int) -> None:
+    """Say in the catalog whom the tables that wait are waiting for, because this process does."""
+    text = f"waits for {blockers(connection, process)}"
+    log.info("capture of tables %s", text)
+    _note(connection, place, _waiting_tables(connection), "joining", text)
+
+
+def tell_of_slot(connection: Connection, place: Place) -> None:
+    """Tell users for whom the slot's creation waits, while capture begins."""
+    for (process,) in connection.execute(_BEGINNING).fetchall():
+        tell(connection, place, process)
+
+
+def _waiting_tables(connection: Connection) -> list[int]:
+    """The tables to be copied, also those that a coordinator was copying when it was killed."""
+    cursor = connection.execute(
+        "SELECT s.relation::oid::int8 FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation "
+        "WHERE s.state IN ('joining', 'copying') ORDER BY 1"
+    )
+    return [row[0] for row in cursor]
+
+
+def _begin(connection: Connection, place: Place, relations: list[int]) -> None:
+    """An attempt begins, and they tell whole rows: what was known of their rows may be wrong by now."""
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute(_BEGIN, (relations,))
+        connection.execute(_TELL, (relations,))
+        connection.execute(_FORGET, (relations,))
+
+
+def _storable_shape(connection: Connection, place: Place, relation: int) -> Shape | None:
+    try:
+        return read_shape(connection, relation)
+    except Error as error:
+        _stop(connection, place, relation, error)
+        return None
+
+
+def _join(
+    connection: Connection,
+    place: Place,
+    position: Position,
+    shape: Shape,
+    passed: Callable[[], int],
+    go_on: Callable[[], bool],
+    discard: Callable[[Iterable[str]], None],
+) -> None:
+    """One table; what its copy left is removed unless it is certain that the manifest names it."""
+    _note(connection, place, [shape.relation], "copying", None)
+    try:
+        batches = _copy(connection, place, position, shape, go_on)
+    except TableChanged:
+        log.info("table %d changed while it was copied; it is copied again", shape.relation)
+        return
+    except (Error, *_OF_THE_TABLE) as error:
+        _stop(connection, place, shape.relation, error)
+        return
+    failpoint("join copied")
+    try:
+        wait_for(position.lsn, passed, go_on)
+        replaced = register(connection, place, position.lsn, shape, batches)
+    except (Stopped, TableChanged) as error:
+        place.warehouse.remove(batch.file for batch in batches)
+        if isinstance(error, Stopped):
+            raise
+        log.info("table %d changed after it was copied; it is copied again", shape.relation)
+    else:
+        failpoint("join registered")
+        discard(replaced)
+        log.info("table %d is captured from %X on", shape.relation, position.lsn)
+
+
+def _copy(
+    connection: Connection, place: Place, position: Position, shape: Shape, go_on: Callable[[], bool]
+) -> tuple[Batch, ...]:
+    """Whatever goes wrong with a table that is not what it was goes wrong because of that."""
+    try:
+        return copy_table(place, position, shape, go_on)
+    except psycopg.errors.LockNotAvailable:
+        raise TableChanged from None
+    except (Error, psycopg.Error):
+        if read_shape(connection, shape.relation) != shape:
+            raise TableChanged from None
+        raise
+
+
+def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> None:
+    """Wait until everything up to a position is captured."""
+    while passed() < lsn:
+        if not go_on():
+            raise Stopped
+        time.sleep(_POLL_SECONDS)
+
+
+def _stop(connection: Connection, place: Place, relation: int, error: Error | psycopg.Error) -> None:
+    """This table alone: those who read others go on."""
+    words = str(error.message if isinstance(error, Error) else error.diag.message_primary or error)
+    row = connection.execute("SELECT gavial.ungranted(%s, current_user)", (relation,)).fetchone()
+    if row is not None and row[0] is not None:
+        words = f"{words} ({row[0]})"
+    log.error("table %d cannot be captured: %s", relation, words)
+    _note(connection, place, [relation], "stopped", words)
+
+
+def _note(
+    connection: Connection, place: Place, relations: Collection[int], state: str, detail: str | None
+) -> None:
+    """Tell users what becomes of these tables."""
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        connection.execute(_NOTE, (list(relations), state, detail))

@@ -1,0 +1,50 @@
+"""Files that the manifest names and the warehouse has lost: what was in them is copied or computed anew."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.store import hold_epoch, manifest
+from sources.tables.rewrites import copy_anew
+from sources.warehouse.site import Place
+from sources.warehouse.warehouse import is_table_buffer
+
+log = logging.getLogger(__name__)
+
+# What a query has computed is of no use without a part of it.
+_COMPUTED: Final = """
+    WITH losers AS (SELECT q.id FROM gavial.queries q WHERE %(buffer)s LIKE 'node-' || q.id || '-%%'),
+        read AS (DELETE FROM gavial.offsets o USING losers l WHERE o.query_id = l.id)
+    DELETE FROM gavial.batches b USING losers l WHERE b.buffer LIKE 'node-' || l.id || '-%%' RETURNING b.file
+"""
+
+
+def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
+    """Have all that is lost made anew; the buffers that it was in.
+
+    A file that is not as long as it was is lost as well. Raises InputOutputError where the warehouse itself
+    is not there: it may come back.
+    """
+    place.warehouse.require()
+    # First what is named, then what is there: whatever is named is there before.
+    named = manifest(connection)
+    sizes = place.warehouse.sizes()
+    gone = [batch for batch in named if sizes.get(batch.file) != batch.bytes]
+    if not gone:
+        return frozenset()
+    # What was replaced meanwhile is named no more.
+    still = {batch.file for batch in manifest(connection)}
+    lost = frozenset(batch.buffer for batch in gone if batch.file in still)
+    for buffer in sorted(lost):
+        log.error("buffer %s: a file is lost; what is in it is made anew", buffer)
+        if is_table_buffer(buffer):
+            copy_anew(connection, place, buffer, "a file of what was captured is lost")
+        else:
+            with connection.transaction():
+                hold_epoch(connection, place.epoch)
+                computed = connection.execute(_COMPUTED, {"buffer": buffer}).fetchall()
+            place.warehouse.remove(file for (file,) in computed)
+    return lost

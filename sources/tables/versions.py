@@ -1,0 +1,149 @@
+"""The columns of captured tables through their changes: the stream tells names, the warehouse has numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection
+
+from sources.messages.pgoutput import ToldColumn
+from sources.tables.shape import Attribute, read_shape
+
+_LATEST: Final = """
+    SELECT version, columns FROM gavial.schemas WHERE relation = %s::oid ORDER BY version DESC LIMIT 1
+"""
+_OUTDATED: Final = "SELECT outdated::int[] FROM gavial.sources WHERE relation = %s::oid"
+_WRITTEN: Final = "SELECT columns FROM gavial.schemas WHERE relation = %s::oid AND version = %s"
+# Where nobody notices that a table is written anew, a default may have been written into its older rows.
+_MISSING: Final = """
+    SELECT a.attnum::int, coalesce((a.attmissingval::text::text[])[1], d.value)
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        LEFT JOIN gavial.defaults d ON d.relation = a.attrelid AND d.number = a.attnum
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+        AND (a.atthasmissing OR d.value IS NOT NULL
+            OR (a.atthasdef OR a.attidentity <> '') AND (c.relkind = 'p' OR NOT EXISTS (
+                SELECT FROM pg_event_trigger t WHERE t.evtname = 'gavial_rewrite' AND t.evtenabled <> 'D')))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A column as gavial.schemas has it; `missing` is its value in rows that are older than it, as text."""
+
+    number: int
+    told: ToldColumn
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The columns that the rows of a table have for a while, and under which number they are written down."""
+
+    number: int
+    columns: tuple[Attribute, ...]
+
+
+def version_of(
+    connection: Connection, relation: int, told: Sequence[ToldColumn], captured: bool
+) -> Version | None:
+    """What rows with these columns are, written down; None if that cannot be known, or cannot be followed.
+
+    A table that is not `captured` has no older rows that theirs would have to fit to.
+    """
+    now = read_shape(connection, relation).columns
+    defaults: dict[int, str | None] = dict(connection.execute(_MISSING, (relation,)).fetchall())
+    row = connection.execute(_LATEST, (relation,)).fetchone()
+    latest, written = row or (0, [])
+    before = tuple(_parsed(*fields) for fields in written)
+    known = before if captured else ()
+    columns = follow(told, known, now, defaults, _outdated(connection, relation))
+    if columns is None:
+        return None
+    missing = {column.number: defaults.get(column.number) for column in columns if known} | {
+        column.number: column.missing for column in known
+    }
+    described = [
+        Known(column.number, name, missing.get(column.number))
+        for column, name in zip(columns, told, strict=True)
+    ]
+    if described == list(before):
+        return Version(latest, columns)
+    connection.execute(
+        "INSERT INTO gavial.schemas (relation, version, columns) VALUES (%s::oid, %s, %s)",
+        (relation, latest + 1, json.dumps([_written(column) for column in described])),
+    )
+    return Version(latest + 1, columns)
+
+
+def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn]) -> tuple[int, ...] | None:
+    """The places at which the columns of a partitioned table stand in rows that a partition of it tells.
+
+    A partition has the same columns, by name, as they were called then or are now; None if it has not.
+    """
+    row = connection.execute(_LATEST, (relation,)).fetchone()
+    written = [_parsed(*fields).told.name for fields in (row[1] if row else ())]
+    now = [column.stored.name for column in read_shape(connection, relation).columns]
+    places = {column.name: place for place, column in enumerate(told)}
+    for names in (written, now):
+        if places.keys() == set(names):
+            return tuple(places[name] for name in names)
+    return None
+
+
+def written_columns(connection: Connection, relation: int, version: int) -> tuple[Known, ...]:
+    """The columns of a version that was written down."""
+    row = connection.execute(_WRITTEN, (relation, version)).fetchone()
+    assert row is not None, "who writes rows writes down what their columns are"
+    return tuple(_parsed(*fields) for fields in row[0])
+
+
+def follow(
+    told: Sequence[ToldColumn],
+    known: Sequence[Known],
+    now: Sequence[Attribute],
+    defaults: Mapping[int, str | None],
+    outdated: Collection[int] = (),
+) -> tuple[Attribute, ...] | None:
+    """Which columns of the table rows are made of that came between what was `known` and what is `now`.
+
+    A name may since have been given to another column, so names alone prove nothing: either nothing was
+    dropped since, or everything is as it is now. A column that was added has one value in all older rows
+    (`defaults`, by number), unless its default made PostgreSQL write them anew (None). One whose older values
+    are `outdated` may have another type now.
+    """
+    today = {column.number: column for column in now}
+    if [column.told for column in known] == list(told):
+        kept = tuple(today[column.number] for column in known if column.number in today)
+        return kept if [_type(column) for column in kept] == [column[1:] for column in told] else None
+    if [(column.stored.name, *_type(column)) for column in now] != list(told):
+        return None
+    before = {column.number: column.told[1:] for column in known}
+    for column in now:
+        if column.number in before:
+            if before[column.number] != _type(column) and column.number not in outdated:
+                return None
+        elif known and column.number in defaults and defaults[column.number] is None:
+            return None
+    return tuple(now)
+
+
+def _outdated(connection: Connection, relation: int) -> frozenset[int]:
+    """The columns that nobody may read before the table is copied anew."""
+    row = connection.execute(_OUTDATED, (relation,)).fetchone()
+    return frozenset(row[0] if row else ())
+
+
+def _type(column: Attribute) -> tuple[int, int]:
+    return column.type.oid, column.type.typmod
+
+
+def _parsed(number: int, name: str, type: int, typmod: int, missing: str | None = None) -> Known:
+    return Known(number, ToldColumn(name, type, typmod), missing)
+
+
+def _written(column: Known) -> list[object]:
+    """Without a missing value as the copy of a table writes it."""
+    return [column.number, *column.told, *([] if column.missing is None else [column.missing])]

@@ -1,0 +1,1 @@
+"""Files of changes: written once, merged, removed."""

@@ -1,0 +1,62 @@
+"""The least and the greatest value of a column, so that batches without what is looked for are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.batch import Bound, Bounds
+from sources.decode.arrow import VALUE, is_written
+
+MOST_CHARACTERS: Final = 64
+"""A longer text is no bound: cut, it would be another value."""
+
+
+def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
+    """The bounds; None for no values, NaN, infinity, long text, and types without a plain order."""
+    if is_written(column.type):
+        return _bounds_of_written(column)
+    comparable = _comparable(column)
+    if comparable is None:
+        return None
+    extremes = pc.min_max(comparable)
+    least, greatest = extremes["min"].as_py(), extremes["max"].as_py()
+    if least is None:
+        return None
+    if pa.types.is_decimal(column.type):
+        return Bounds(str(least), str(greatest), column.null_count > 0)
+    if isinstance(least, str) and max(len(least), len(greatest)) > MOST_CHARACTERS:
+        return None
+    return Bounds(_bound(least), _bound(greatest), column.null_count > 0)
+
+
+def _bounds_of_written(column: pa.ChunkedArray) -> Bounds | None:
+    """The bounds of a Written column's values, if every row has one."""
+    values = pa.chunked_array([chunk.flatten()[0] for chunk in column.chunks], column.type.field(VALUE).type)
+    missing = column.null_count
+    if pc.sum(pc.is_valid(values)).as_py() != len(column) - missing:
+        return None
+    bounds = bounds_of(values)
+    return None if bounds is None else replace(bounds, nulls=missing > 0)
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The column in a type whose values can be bounds and have the same order."""
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return column if pc.all(pc.is_finite(column), min_count=0).as_py() else None
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        return column
+    return column if pa.types.is_string(kind) else None
+
+
+def _bound(value: object) -> Bound:
+    assert isinstance(value, bool | int | float | str), value
+    return value
