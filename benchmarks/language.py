@@ -19,8 +19,8 @@ from catalog.schema import Tables
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from dialect.binding.bind import bind
-from proxy.frames import ClientFrames, may_be_ours
-from proxy.messages import message
+from proxy.wire.frames import ClientFrames, may_be_ours
+from proxy.wire.messages import message
 from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.running.servers import gavial, postgres
 

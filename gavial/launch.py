@@ -16,7 +16,7 @@ def main() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(first(root, inherited.split(os.pathsep) if inherited else []))
     # Otherwise `python -m` looks in the current directory first, and would run a folder named `proxy`.
     os.environ["PYTHONSAFEPATH"] = "1"
-    importlib.import_module("proxy.cli").main()
+    importlib.import_module("proxy.command.cli").main()
 
 
 def application_root() -> Path:

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from catalog.errors import Error, FeatureNotSupported, InvalidAuthorization, ProtocolViolation
-from proxy.authentication import (
+from proxy.wire.authentication import (
     Ask,
     Authenticated,
     Authentication,
@@ -16,7 +16,7 @@ from proxy.authentication import (
     Rejected,
     ToServer,
 )
-from proxy.messages import message, sasl_initial, sasl_mechanisms
+from proxy.wire.messages import message, sasl_initial, sasl_mechanisms
 
 BOTH_TLS = Legs(client_tls=True, client_local=False, upstream_tls=True)
 UPSTREAM_TLS = Legs(client_tls=False, client_local=False, upstream_tls=True)

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from catalog.errors import ConfigurationError
 from dialect.statements.sizes import parse_size, size_text
 from executors.spark.machine import LEAST_MEMORY, memory_bytes
-from proxy.cli import gavial
+from proxy.command.cli import gavial
 
 NOWHERE = "/proc/no/such/place"
 """A data directory that cannot be made: should a value pass, nothing is served either."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from proxy.cli import gavial
+from proxy.command.cli import gavial
 from tests.support.checkout import ROOT
 from tests.support.recording import assert_as_recorded
 

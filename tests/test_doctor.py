@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.doctor import Finding, Status, examine, render
+from proxy.command.doctor import Finding, Status, examine, render
 
 
 def find(findings: tuple[Finding, ...], what: str) -> Finding:

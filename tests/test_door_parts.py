@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from catalog.errors import ProtocolViolation
-from proxy.counts import Counts, make_table
-from proxy.haproxy import rest_size, source
+from proxy.net.counts import Counts, make_table
+from proxy.wire.haproxy import rest_size, source
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 

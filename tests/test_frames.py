@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.frames import HELD_TEXT, ClientFrames, ServerFrames
+from proxy.wire.frames import HELD_TEXT, ClientFrames, ServerFrames
 
 
 def frame(kind: str, body: bytes) -> bytes:

@@ -24,10 +24,10 @@ from planner.cost import Weights
 from planner.delta_method import methods_of
 from planner.delta_program import FEATURES
 from planner.schedule import Arrivals
-from proxy.explained import Explain
-from proxy.judge import Question, judge, read_question
-from proxy.outlook import read_outlook
-from proxy.verdict import Verdict
+from proxy.judging.explained import Explain
+from proxy.judging.judge import Question, judge, read_question
+from proxy.judging.outlook import read_outlook
+from proxy.wire.verdict import Verdict
 from tests.support.binding.cases import read_snapshot
 
 SNAPSHOT = read_snapshot()

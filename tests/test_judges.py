@@ -16,10 +16,10 @@ from unittest.mock import patch
 from catalog.errors import CannotConnectNow, Error, StatementTooComplex
 from catalog.schema import Table
 from catalog.types import INT4
-from proxy.judgement import Outcome, read_head
-from proxy.judges import Judges
-from proxy.judging import judged
-from proxy.verdict import Verdict
+from proxy.judging.exchange import Outcome, read_head
+from proxy.judging.judges import Judges
+from proxy.judging.process import judged
+from proxy.wire.verdict import Verdict
 from tests.support.binding.cases import read_snapshot
 from tests.support.planning.large_queries import TABLES, WIDE, every_pair
 
@@ -178,7 +178,7 @@ def test_it_ends_with_the_one_who_asks() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    with patch("proxy.judging.judge", side_effect=MemoryError):
+    with patch("proxy.judging.process.judge", side_effect=MemoryError):
         refused = judged(SIGNATURES, words(SMALL))
     assert isinstance(refused, StatementTooComplex)
     assert refused.message == "the query takes too much memory to be planned"

@@ -124,7 +124,7 @@ def test_the_server_behind() -> None:
 def embedded_server(running: Gavial) -> int:
     """The postmaster that Gavial runs."""
     children = [each for each in descendants(running.process.pid) if each.parent == running.process.pid]
-    (postmaster,) = [each.pid for each in children if "proxy.worker" not in each.command]
+    (postmaster,) = [each.pid for each in children if "proxy.processes.worker" not in each.command]
     return postmaster
 
 

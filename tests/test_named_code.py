@@ -32,13 +32,13 @@ def test_the_glossary_is_in_order_and_explains_each_word_once() -> None:
 @pytest.mark.parametrize(
     ("text", "absent"),
     [
-        ("`proxy/frames.py`: `ClientFrames.receive`", []),
-        ("`proxy/frames.py`: `ClientFrames.take`", ["ClientFrames.take in proxy/frames.py"]),
+        ("`proxy/wire/frames.py`: `ClientFrames.receive`", []),
+        ("`proxy/wire/frames.py`: `ClientFrames.take`", ["ClientFrames.take in proxy/wire/frames.py"]),
         ("`catalog/version.py`: `VERSION`, `OTHER`", ["OTHER in catalog/version.py"]),
         ("`catalog/routines/10_wire.sql`: `gavial.tag`", []),
         ("`catalog/routines/10_wire.sql`: `gavial.wait`", ["gavial.wait in catalog/routines/10_wire.sql"]),
-        ("`proxy/frames.py`: `gavial.wait`, `gavial.none`", ["gavial.none in proxy/frames.py"]),
-        ("`proxy/frames.py`\n```\n`Picture`\n```\n", []),
+        ("`proxy/wire/frames.py`: `gavial.wait`, `gavial.none`", ["gavial.none in proxy/wire/frames.py"]),
+        ("`proxy/wire/frames.py`\n```\n`Picture`\n```\n", []),
     ],
 )
 def test_names_are_looked_for_in_the_file_before_them(text: str, absent: list[str]) -> None:

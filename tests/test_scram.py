@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidPassword, ProtocolViolation
-from proxy.scram import ScramClient, ScramServer, Verifier, mock_verifier, parse_verifier, split_gs2
+from proxy.wire.scram import ScramClient, ScramServer, Verifier, mock_verifier, parse_verifier, split_gs2
 
 
 def keys_of(password: bytes, salt: bytes, iterations: int) -> tuple[bytes, Verifier]:

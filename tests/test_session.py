@@ -7,10 +7,10 @@ import pytest
 from catalog.errors import FeatureNotSupported
 from dialect.statements.request import call_for
 from dialect.statements.statement import ShowVersion
-from proxy.frames import ServerFrames
-from proxy.messages import data_row, message
-from proxy.session import Session
-from proxy.verdict import Verdict
+from proxy.wire.frames import ServerFrames
+from proxy.wire.messages import data_row, message
+from proxy.wire.session import Session
+from proxy.wire.verdict import Verdict
 
 NONCE = "0123456789abcdef"
 INSTEAD = call_for(ShowVersion()).encode()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import Error, FeatureNotSupported, InvalidAuthorization, ProtocolViolation
-from proxy.messages import negotiate_version, parse_negotiate_version
-from proxy.startup import NEWEST, NONCE, negotiation, parse_startup, upstream_packet
+from proxy.wire.messages import negotiate_version, parse_negotiate_version
+from proxy.wire.startup import NEWEST, NONCE, negotiation, parse_startup, upstream_packet
 
 V3_0 = 3 << 16
 V3_2 = 3 << 16 | 2

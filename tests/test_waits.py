@@ -242,7 +242,7 @@ def test_what_waits_for_the_proxy_says_so(dsn: str, user: psycopg.Connection) ->
 
 def test_what_waits_to_be_judged_says_so(proxy: Gavial, dsn: str, user: psycopg.Connection) -> None:
     user.execute("CREATE STANDING QUERY judged AS SELECT a FROM t WHERE a < 5")
-    judging = workers_of(proxy, "proxy.judging")
+    judging = workers_of(proxy, "proxy.judging.process")
     for process in judging:
         os.kill(process, signal.SIGSTOP)
     try:

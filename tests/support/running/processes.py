@@ -43,7 +43,11 @@ def descendants(pid: int) -> list[Process]:
 
 def proxies(pid: int) -> list[int]:
     """The proxy processes of a `gavial serve`."""
-    return [each.pid for each in descendants(pid) if "proxy.worker" in each.command and each.state != "Z"]
+    return [
+        each.pid
+        for each in descendants(pid)
+        if "proxy.processes.worker" in each.command and each.state != "Z"
+    ]
 
 
 def alive(pid: int) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final, cast
 
 from catalog.errors import ProtocolViolation
-from proxy.frames import header
+from proxy.wire.frames import header
 
 _READ_AHEAD: Final = 70_000
 """More than the longest answer to an authentication request: whoever sends more at once was not asked to."""

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from catalog.errors import Error
 from catalog.signatures import Signatures
-from proxy.verdict import Verdict
+from proxy.wire.verdict import Verdict
 
 Key: TypeAlias = tuple[str, str]
 """A database, and the server that it is on."""

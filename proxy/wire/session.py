@@ -12,9 +12,9 @@ from typing import Final
 
 from catalog.errors import Error
 from dialect.statements.rewrite import Edit, codec_of, rewrite
-from proxy.messages import data_row, fields_of, message
-from proxy.relocation import relocated, replaced
-from proxy.verdict import Verdict
+from proxy.wire.messages import data_row, fields_of, message
+from proxy.wire.relocation import relocated, replaced
+from proxy.wire.verdict import Verdict
 
 MARK: Final = "GV001"
 """SQLSTATE of the notice that names the tag of the statement it ends."""

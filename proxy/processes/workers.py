@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalog.errors import ConfigurationError
-from proxy.counts import Counts, make_table
+from proxy.net.counts import Counts, make_table
+from proxy.processes.worker import READY, Orders
 from proxy.settings import Settings
-from proxy.worker import READY, Orders
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Workers:
             outboxes=outboxes,
         )
         process = subprocess.Popen(
-            [sys.executable, "-m", "proxy.worker"],
+            [sys.executable, "-m", "proxy.processes.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(*listeners, self._table, inbox, *outboxes),

@@ -16,13 +16,13 @@ from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
 from executors.spark.machine import require_memory
-from proxy.companion import Wishes
-from proxy.doctor import Status, examine, render
-from proxy.option_types import MASTER, NOT_EMPTY, REMOTE, Directory, Matching, Seconds, Size
-from proxy.preparing import prepare
-from proxy.serve import Service, in_use, serve
+from proxy.command.doctor import Status, examine, render
+from proxy.command.install import prepare
+from proxy.command.option_types import MASTER, NOT_EMPTY, REMOTE, Directory, Matching, Seconds, Size
+from proxy.net.tls import self_signed, server_context
+from proxy.processes.coordinator_supervisor import Wishes
+from proxy.processes.serve import Service, in_use, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
-from proxy.tls import self_signed, server_context
 from sources.server.prerequisites import told
 
 _DATA: Final = click.option(

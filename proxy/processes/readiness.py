@@ -18,8 +18,8 @@ from coordinator.failures import in_one_line
 from coordinator.orders import Orders
 from executors.spark.java import require_java, require_start
 from executors.spark.session import default_memory
-from proxy.control import Control
-from proxy.prerequisites import lacks_under
+from proxy.net.control import Control
+from proxy.net.prerequisites import lacks_under
 from proxy.settings import Settings
 from sources.server.prerequisites import told
 from sources.warehouse.warehouse import Warehouse

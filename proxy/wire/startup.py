@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalog.errors import FeatureNotSupported, InvalidAuthorization, ProtocolViolation
-from proxy.messages import negotiate_version
+from proxy.wire.messages import negotiate_version
 
 LONGEST_PACKET: Final = 10_004
 """PostgreSQL allows 10,000 bytes behind the length."""

@@ -1,4 +1,4 @@
-"""One proxy process: `python -m proxy.worker`, started by `proxy/workers.py` with its orders on stdin."""
+"""One proxy process: `python -m proxy.processes.worker`, started by `workers.py` with orders on stdin."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Final
 import uvloop
 
 from catalog.errors import AdminShutdown
-from proxy.counts import Counts
-from proxy.door import Door
+from proxy.net.accept import Door
+from proxy.net.counts import Counts
+from proxy.net.tls import server_context
 from proxy.settings import Settings
-from proxy.tls import server_context
 
 log = logging.getLogger(__name__)
 

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from typing import Final
 
 from catalog.errors import AdminShutdown, Error, TooManyConnections
-from proxy import haproxy
-from proxy.channel import Channel, Closed
-from proxy.control import Control
-from proxy.counts import Counts
-from proxy.login import Login, Peer, Refused
-from proxy.messages import error_response
-from proxy.relay import Relay
+from proxy.net.channel import Channel, Closed
+from proxy.net.control import Control
+from proxy.net.counts import Counts
+from proxy.net.login import Login, Peer, Refused
+from proxy.net.relay import Relay
+from proxy.net.tls import ALPN
+from proxy.net.upstream import Connector
 from proxy.settings import Settings
-from proxy.tls import ALPN
-from proxy.upstream import Connector
+from proxy.wire import haproxy
+from proxy.wire.messages import error_response
 
 log = logging.getLogger(__name__)
 

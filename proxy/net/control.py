@@ -21,12 +21,12 @@ from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
 from catalog.wording import one_line
-from proxy.judgement import Head, Outcome, read_head
-from proxy.judges import Judges
-from proxy.prerequisites import read_facts, refusal_under
-from proxy.scram import Verifier, mock_verifier, parse_verifier
+from proxy.judging.exchange import Head, Outcome, read_head
+from proxy.judging.judges import Judges
+from proxy.net.prerequisites import read_facts, refusal_under
 from proxy.settings import Settings
-from proxy.verdict import Verdict
+from proxy.wire.scram import Verifier, mock_verifier, parse_verifier
+from proxy.wire.verdict import Verdict
 from sources.server.prerequisites import ServerFacts
 
 log = logging.getLogger(__name__)

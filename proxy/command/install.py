@@ -12,7 +12,7 @@ from catalog import postgres
 from catalog.errors import ConfigurationError
 from coordinator.failures import in_one_line
 from dialect.statements.render import quoted
-from proxy.prerequisites import read_facts
+from proxy.net.prerequisites import read_facts
 from proxy.settings import read_address
 from sources.server.prerequisites import OLDEST, Lack, ServerFacts, lacks, refusal_of
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from catalog.errors import ConnectionFailure, Error
-from proxy.channel import Channel
-from proxy.control import Control
-from proxy.frames import ClientFrames, ServerFrames
-from proxy.messages import SIGN_OF_LIFE, TERMINATE, error_response
-from proxy.session import Session
+from proxy.net.channel import Channel
+from proxy.net.control import Control
+from proxy.wire.frames import ClientFrames, ServerFrames
+from proxy.wire.messages import SIGN_OF_LIFE, TERMINATE, error_response
+from proxy.wire.session import Session
 
 _HELD_BYTES: Final = 1 << 18
 """What is kept for a peer that does not read before the other one has to wait."""

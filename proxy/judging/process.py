@@ -1,4 +1,4 @@
-"""The process that judges queries: `python -m proxy.judging`, started and asked by `proxy/judges.py`.
+"""The process that judges queries: `python -m proxy.judging.process`, asked by `judges.py`.
 
 It imports what judging needs and learns the signatures of each database once. Each question is judged in a
 copy of it (fork), which is there at once, shares nothing, and can be killed at any moment: when the one who
@@ -21,8 +21,8 @@ from typing import Final
 
 from catalog.errors import Error, StatementTooComplex
 from catalog.signatures import Signatures
-from proxy.judge import judge, read_question
-from proxy.judgement import Ask, Forget, Key, Learn, Message, Outcome, receive, send
+from proxy.judging.exchange import Ask, Forget, Key, Learn, Message, Outcome, receive, send
+from proxy.judging.judge import judge, read_question
 
 log = logging.getLogger(__name__)
 

@@ -24,12 +24,12 @@ import psycopg
 from catalog.errors import ConfigurationError
 from catalog.wording import one_line
 from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
-from proxy.companion import Companion, Wishes, orders_for
-from proxy.keeper import Keeper
-from proxy.listen import listen_tcp, listen_unix
-from proxy.readiness import tell_problems
+from proxy.net.listen import listen_tcp, listen_unix
+from proxy.processes.coordinator_supervisor import Companion, Wishes, orders_for
+from proxy.processes.postgres_supervisor import Keeper
+from proxy.processes.readiness import tell_problems
+from proxy.processes.workers import Workers
 from proxy.settings import Limits, Settings, Upstream
-from proxy.workers import Workers
 
 log = logging.getLogger(__name__)
 

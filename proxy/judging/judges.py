@@ -1,4 +1,4 @@
-"""The process that judges queries for a worker (`proxy/judging.py`): started, asked, replaced."""
+"""The process that judges queries for a worker (`proxy/judging/process.py`): started, asked, replaced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final
 
 from catalog.errors import CannotConnectNow
 from catalog.signatures import Signatures
-from proxy.judgement import HEADER, Ask, Forget, Key, Learn, Outcome, send
+from proxy.judging.exchange import HEADER, Ask, Forget, Key, Learn, Outcome, send
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,13 @@ class Judges:
             our_end, their_end = socket.socketpair()
             with their_end:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "proxy.judging", str(their_end.fileno()), *self._arguments],
+                    [
+                        sys.executable,
+                        "-m",
+                        "proxy.judging.process",
+                        str(their_end.fileno()),
+                        *self._arguments,
+                    ],
                     stdin=subprocess.DEVNULL,
                     pass_fds=(their_end.fileno(),),
                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # what is copied has no threads

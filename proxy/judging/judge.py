@@ -19,9 +19,9 @@ from dialect.statements.places import Places, place_of
 from executors.engines import ENGINES
 from executors.executor import EngineSettings
 from planner.delta_method import methods_of
-from proxy.explained import Explain, Explained
-from proxy.outlook import read_outlook
-from proxy.verdict import Verdict
+from proxy.judging.explained import Explain, Explained
+from proxy.judging.outlook import read_outlook
+from proxy.wire.verdict import Verdict
 
 Options: TypeAlias = Mapping[str, Any]
 

@@ -9,10 +9,10 @@ import struct
 from typing import Final
 
 from catalog.errors import CannotConnectNow, ConnectionFailure
-from proxy.channel import Channel, Closed
-from proxy.messages import SSL_REQUEST
+from proxy.net.channel import Channel, Closed
+from proxy.net.tls import upstream_context
 from proxy.settings import Upstream
-from proxy.tls import upstream_context
+from proxy.wire.messages import SSL_REQUEST
 
 _ASK_FOR_TLS: Final = struct.pack("!II", 8, SSL_REQUEST)
 _CANCEL_SECONDS: Final = 10

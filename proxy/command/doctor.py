@@ -28,7 +28,7 @@ from dialect.statements.sizes import size_text
 from executors.spark.java import OLDEST, find_java
 from executors.spark.machine import memory_bytes
 from executors.spark.session import default_memory
-from proxy.preparing import look
+from proxy.command.install import look
 from proxy.settings import parse_upstream
 from sources.server.prerequisites import told
 

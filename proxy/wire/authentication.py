@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from catalog.errors import Error, FeatureNotSupported, InvalidAuthorization, ProtocolViolation
-from proxy.messages import (
+from proxy.wire.messages import (
     authentication,
     fields_of,
     message,
@@ -20,7 +20,7 @@ from proxy.messages import (
     sasl_initial,
     sasl_mechanisms,
 )
-from proxy.scram import MECHANISM, ScramClient, ScramServer, Verifier, split_gs2
+from proxy.wire.scram import MECHANISM, ScramClient, ScramServer, Verifier, split_gs2
 
 LONGEST_ANSWER: Final = 65_535
 

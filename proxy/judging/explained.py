@@ -17,8 +17,8 @@ from planner.schedule import Schedule
 from planner.schedule_dot import schedule_dot
 from planner.schedule_text import curve_text, curve_values, figure, named, schedule_text, schedule_values
 from planner.text import text
-from proxy.outlook import Outlook
-from proxy.verdict import Verdict
+from proxy.judging.outlook import Outlook
+from proxy.wire.verdict import Verdict
 
 _UNKNOWN: Final = "one firing, when the trigger fires: it is not known what comes until then (see EXPECT)\n"
 _BLIND: Final = Verdict(

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalog.errors import CannotConnectNow, Error, ProtocolViolation
-from proxy.authentication import (
+from proxy.net.channel import Channel, Closed
+from proxy.net.control import Control
+from proxy.net.relay import Relay
+from proxy.net.upstream import Connector
+from proxy.wire.authentication import (
     LONGEST_ANSWER,
     Ask,
     Authenticated,
@@ -24,19 +28,15 @@ from proxy.authentication import (
     ToServer,
     channel_binding_refused,
 )
-from proxy.channel import Channel, Closed
-from proxy.control import Control
-from proxy.frames import HELD_NEWS
-from proxy.messages import (
+from proxy.wire.frames import HELD_NEWS
+from proxy.wire.messages import (
     CANCEL_REQUEST,
     GSS_REQUEST,
     SSL_REQUEST,
     parse_negotiate_version,
 )
-from proxy.relay import Relay
-from proxy.session import Session
-from proxy.startup import LONGEST_PACKET, Startup, negotiation, parse_startup, upstream_packet
-from proxy.upstream import Connector
+from proxy.wire.session import Session
+from proxy.wire.startup import LONGEST_PACKET, Startup, negotiation, parse_startup, upstream_packet
 
 _PASSWORD: Final = ord("p")
 _NEGOTIATE: Final = ord("v")

@@ -12,7 +12,7 @@ from typing import Final
 
 from catalog.errors import Error
 from dialect.statements.rewrite import Edit, original_place
-from proxy.messages import message
+from proxy.wire.messages import message
 
 _PLACE: Final = re.compile(r"gavial:(\d*)")
 _ORIGIN: Final = re.compile(r"/\*gavial:(\d+)\*/ ")

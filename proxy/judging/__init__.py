@@ -1,0 +1,1 @@
+"""Whether a query can be kept, and what that would cost."""

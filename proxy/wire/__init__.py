@@ -1,0 +1,1 @@
+"""What passes between a client and PostgreSQL: bytes in, bytes out, without I/O."""
