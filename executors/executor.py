@@ -1,7 +1,7 @@
 """What an engine owes to the coordinator: it computes one subplan at a time over ranges of its buffers.
 
-An engine is one folder beside this file and one line in `engines.py`; `tests/test_executor_contract.py` runs
-the same firings on each.
+An engine is one folder beside this file and one line in `engines.py`;
+`tests/executors/test_executor_contract.py` runs the same firings on each.
 """
 
 from __future__ import annotations

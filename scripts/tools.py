@@ -87,7 +87,7 @@ def provide_jdbc() -> None:
 
 def provide_node_postgres() -> None:
     """node-postgres at `.venv/tools/node/node_modules`, as its lock file says."""
-    source, target = ROOT / "tests" / "clients" / "node", TOOLS / "node"
+    source, target = ROOT / "tests" / "product" / "clients" / "node", TOOLS / "node"
     for program in ("node", "npm"):
         if not shutil.which(program):
             raise MissingTool(f"{program}, for the tests of node-postgres (Debian: apt install nodejs npm)")

@@ -14,7 +14,7 @@ from tests.support.recording import assert_as_recorded
 DOCUMENTS = sorted(
     {
         path.relative_to(ROOT)
-        for pattern in ("*.md", "*/README.md", "*/*/README.md", "docs/**/*.md")
+        for pattern in ("*.md", "*/README.md", "*/*/README.md", "*/*/*/README.md", "docs/**/*.md")
         for path in ROOT.glob(pattern)
         if not path.relative_to(ROOT).parts[0].startswith(".")
     }
@@ -42,7 +42,7 @@ def exists(path: str, document: Path) -> bool:
     folder = ROOT / document.parent
     places = [ROOT.glob(path), folder.glob(path), (ROOT / "tests").glob(path)]
     if folder != ROOT and "/" not in path:
-        places.append(folder.rglob(path))
+        places += [folder.rglob(path), (ROOT / "tests").rglob(path)]
     return any(any(found) for found in places)
 
 

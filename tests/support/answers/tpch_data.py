@@ -64,7 +64,7 @@ def load(connection: psycopg.Connection, home: Path, scale: float) -> None:
 
 def text_of(query: str) -> str:
     """A query of TPC-H that has something to answer here."""
-    text = (ROOT / "tests" / "bind" / "tpch" / f"{query}.sql").read_text().strip().rstrip(";")
+    text = (ROOT / "tests" / "dialect" / "bind" / "tpch" / f"{query}.sql").read_text().strip().rstrip(";")
     for old, new in _EASIER.get(query, ()):
         assert old in text, f"{query} has no {old}"
         text = text.replace(old, new)

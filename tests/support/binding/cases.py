@@ -27,7 +27,7 @@ from dialect.bound.text import BoundText
 from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.checkout import ROOT
 
-FOLDER = ROOT / "tests" / "bind"
+FOLDER = ROOT / "tests" / "dialect" / "bind"
 SNAPSHOT = FOLDER / "snapshot.jsonl"
 VIEW = "bound.v"
 _PARTS = ("canonical", "columns", "bound")

@@ -18,7 +18,7 @@ from tests.support.binding import cases
 from tests.support.binding.cases import Recorded, Snapshot
 from tests.support.checkout import ROOT
 
-FOLDER = ROOT / "tests" / "planner"
+FOLDER = ROOT / "tests" / "planner" / "recorded"
 QUERIES = cases.FOLDER / "tpch"
 _END = "\n====\n"
 

@@ -40,7 +40,7 @@ from tests.support.checkout import ROOT
 from tests.support.planning.random_queries import RandomQueries
 from tests.support.planning.random_tables import MOST_ROWS, SCHEMA, RandomTables, random_tables
 
-KEPT: Final = ROOT / "tests" / "differential.seeds"
+KEPT: Final = ROOT / "tests" / "planner" / "differential.seeds"
 BATCHES: Final = 4
 MANY_PAIRINGS: Final = 40
 LARGE: Final = 200_000  # rows to go through

@@ -20,7 +20,7 @@ from tests.support.wire.client_messages import OURS, for_postgres
 from tests.support.wire.raw_client import Address, Message, RawClient
 from tests.support.wire.script import Script
 
-FOLDER: Final = ROOT / "tests" / "wire"
+FOLDER: Final = ROOT / "tests" / "proxy" / "wire"
 FOUND: Final = FOLDER / "fuzz"
 HANG_SECONDS: Final = 30
 TRIES: Final = 5

@@ -1,0 +1,1 @@
+"""Tests of the PostgreSQL that Gavial runs itself."""

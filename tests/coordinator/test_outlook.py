@@ -1,0 +1,117 @@
+"""What is expected of a period, and what came of it: figures for whatever is planned and whatever comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator.fired import Fired, Share
+from coordinator.outlook import Outlook, changed_rows, kind_of, scaled, stated
+from planner.cost import Weights
+from planner.incremental import derive
+from planner.logical import LogicalQuery
+from planner.pace import scheduled, simulated
+from planner.pace_knobs import path_knobs
+from planner.schedule import Arrivals, Goal
+from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.weighted import TableBuffer
+from tests.planner.test_delta_estimate import Make
+from tests.planner.test_pace import derived
+from tests.support.planning.random_plans import FILLED, TABLES, queries
+
+COUNTS = st.sampled_from((0, 1, 7, 1000, 10**6))
+ARRIVALS = st.builds(Arrivals, COUNTS.map(float), COUNTS.map(float), COUNTS.map(float))
+
+
+@settings(max_examples=60)
+@given(query=queries(), data=st.data())
+def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.DataObject) -> None:
+    """Rows that nobody expected, of tables that nobody analysed, or none: a firing is judged all the same."""
+    plan = derive(query, tables=TABLES)
+    sizes = {name: TableStatistics(float(data.draw(COUNTS))) for name in TABLES if data.draw(st.booleans())}
+    arrivals = {name: data.draw(ARRIVALS) for name in TABLES if data.draw(st.booleans())}
+    played = simulated(plan, Statistics(sizes), arrivals, Weights())
+    goal = Goal(data.draw(st.sampled_from((1.0, 0.3, 0.01))), data.draw(st.sampled_from((1, 4))))
+    schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    oids = {name: 100 + number for number, name in enumerate(TABLES)}
+    read = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
+    outlook = Outlook(played, schedule, read)
+    shares = tuple(
+        Share(
+            each.writes,
+            {buffer: data.draw(COUNTS) for buffer in each.reads},
+            {buffer: data.draw(COUNTS) for buffer in (*each.reads, each.writes)},
+            data.draw(COUNTS),
+            data.draw(COUNTS),
+            1,
+            0.5,
+            0.7,
+        )
+        for each in plan.subplans
+    )
+    measured = outlook.measurements(Fired({}, (), shares, 1.0, 0.5))
+    assert len(measured) == sum(share.rows_in > 0 for share in shares)
+    assert all(isfinite(each.predicted) and each.predicted >= 0 for each in measured)
+    arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
+    outcome = outlook.outcome(0.5, arrived, 2.0)
+    assert outcome.batch is not None
+    assert outcome.measured is not None
+    assert isfinite(outcome.batch)
+    if any(arrived.values()):
+        assert outcome.met == (outcome.measured <= goal.final_work)
+    else:
+        assert outcome.met is None
+    assert outlook.outcome(0.0, {}, 2.0).met is None
+    assert outlook.outcome(0.0, dict.fromkeys(oids.values(), 1), 2.0).met
+    written = {each.writes: data.draw(COUNTS) for each in plan.subplans}
+    came = {oid: data.draw(COUNTS) for oid in oids.values()}
+    corrections = outlook.corrections(came, {0: 3}, written)
+    assert all(0.001 <= each.inserts <= 1000 for each in corrections.values())
+    again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
+    assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "factor", "moved"), [(None, 4.0, False), (9.0, 4.0, True), (9.0, 1.1, False)]
+)
+def test_a_machine_that_has_become_slower(seconds: float | None, factor: float, moved: bool) -> None:
+    """Of a share nothing is left undone; of seconds more is."""
+    outlook = counted(Goal(0.3, 8, seconds))
+    slower = Weights(*(factor * outlook.played.weights.vector))
+    assert outlook.is_dearer(slower, {}) == moved
+
+
+def test_firings_that_have_become_dearer_beside_rows() -> None:
+    outlook = counted(Goal(0.3, 8))
+    assert not outlook.is_dearer(Weights(), {})
+    assert outlook.is_dearer(replace(Weights(), jobs=1000 * Weights().jobs), {})
+    assert outlook.is_dearer(Weights(), {1: replace(Weights(), jobs=1000 * Weights().jobs)})
+
+
+def counted(goal: Goal) -> Outlook:
+    """Many rows, in few groups."""
+    make = Make()
+    plan = derived(make.count(make.s, make.d))
+    few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(1e4)})})
+    played = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
+    schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    assert any(each.pace > 1 for each in schedule.paths)
+    return Outlook(played, schedule, {0: 100})
+
+
+def test_rows_are_scaled_kind_by_kind() -> None:
+    assert scaled(Arrivals(10, 20, 30), 160) == Arrivals(20, 40, 60)
+    assert changed_rows(Arrivals(20, 40, 60)) == pytest.approx(160)
+    assert scaled(Arrivals(0), 5) == Arrivals(5)
+
+
+def test_kinds_are_those_of_what_came() -> None:
+    """Both versions of an updated row are changed rows; of rows that the owner states it is one."""
+    kind = kind_of(160, 40, 60)
+    assert kind == Arrivals(20, 40, 60)
+    assert stated(kind, 60) == Arrivals(10, 20, 30)
+    assert kind_of(0, 0, 0) == Arrivals(1)

@@ -1,0 +1,291 @@
+"""Every function and cast of the tables: PostgreSQL says what it gives, Spark has to give the same."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from catalog.storage import Plain
+from catalog.types import BOOL, INTERVAL
+from dialect.expressions.postgres import write
+from dialect.expressions.scalar import OWN_FUNCTIONS, Call, Reference
+from dialect.spark.casts import CASTS
+from dialect.spark.equality import comparable
+from dialect.spark.functions import FUNCTIONS
+from dialect.spark.numbers.numerics import NUMERICS, SCALE, TRIM_SCALE
+from executors.reference.arrow import as_arrow, from_arrow
+from executors.reference.values import Value, equality_key
+from executors.spark.failures import as_error
+from executors.spark.session import SparkSettings, close_session, open_session
+from tests.support.running.servers import Server
+from tests.support.spark.cases import SIGNED, Case, cast_cases, function_cases, has_no_decimal, literal, typed
+from tests.support.spark.values import EDGES, value_of
+
+pytestmark = pytest.mark.service
+
+# Each is PL/pgSQL's own transaction, so that an error is a value.
+ATTEMPT = """
+    CREATE FUNCTION pg_temp.attempt(expression text) RETURNS text[] LANGUAGE plpgsql AS $$
+    DECLARE found text;
+    BEGIN
+        EXECUTE 'SELECT (' || expression || ')::text' INTO found;
+        RETURN ARRAY[NULL, found];
+    EXCEPTION WHEN OTHERS THEN
+        RETURN ARRAY[SQLSTATE, NULL];
+    END $$
+"""
+SIGNATURES = """
+    SELECT oid::int8, proname::text, ARRAY(SELECT unnest(proargtypes)::int8), prorettype::int8
+    FROM pg_catalog.pg_proc WHERE oid = ANY (%s::oid[]) ORDER BY oid
+"""
+FAR = "far"
+"""The state of a value that Python has no date for: tests/dialect/spark/test_moments.py compares those."""
+
+OUTSIDE = re.compile(r"\d{5,}-\d\d-.*|\d+-\d\d-.* BC")
+SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET IntervalStyle = 'postgres'",
+    "SET standard_conforming_strings = on",
+)
+AT_ONCE = 8
+COMPUTED = frozenset(NUMERICS) - {SCALE, TRIM_SCALE, 1915, *SIGNED}
+ERRORS_TRIED = 1
+
+
+@dataclass(frozen=True)
+class Told:
+    """What PostgreSQL says of a row: a value, or an error's state."""
+
+    state: str | None
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case and what PostgreSQL says of its rows."""
+
+    case: Case
+    told: tuple[Told, ...]
+
+    @property
+    def failing(self) -> list[int]:
+        return [number for number, each in enumerate(self.told) if each.state is not None]
+
+    @property
+    def defined(self) -> str:
+        """Where PostgreSQL has a value, as a condition."""
+        return f"id NOT IN ({', '.join(map(str, self.failing))})" if self.failing else "TRUE"
+
+    @property
+    def guarded(self) -> str:
+        """The expression, NULL where PostgreSQL has an error."""
+        return f"CASE WHEN {self.defined} THEN {self.case.rendered.sql} END"
+
+    @property
+    def guarded_key(self) -> str:
+        """The same of what values are equal by."""
+        return f"CASE WHEN {self.defined} THEN {comparable(self.case.rendered).sql} END"
+
+    @property
+    def expected(self) -> list[Value]:
+        return [value_of(each.text, self.case.scalar.type) for each in self.told]
+
+
+def _told(state: str | None, text: str | None) -> Told:
+    """A distant date is compared elsewhere."""
+    if text is not None and OUTSIDE.fullmatch(text):
+        return Told(FAR, None)
+    return Told(state, text)
+
+
+def _computed(case: Case, row: Sequence[str | None], told: Told) -> Told:
+    """Numbers that a batch has only the text of are compared and shown, and not computed with."""
+    if has_no_decimal(row) and isinstance(case.scalar, Call) and case.scalar.function in COMPUTED:
+        return Told("22003", None)
+    return told
+
+
+@dataclass(frozen=True, eq=False)
+class Spark:
+    """A session, and the edge values as files."""
+
+    session: SparkSession
+    directory: Path
+
+    @cache  # noqa: B019
+    def view(self, case: Case) -> str:
+        """The rows of the case's arguments, numbered."""
+        name = f"edges_{abs(hash(case.arguments))}"
+        rows = case.rows()
+        columns = {"id": pa.array(range(len(rows)), pa.int64())}
+        for place, (type_, storage) in enumerate(zip(case.arguments, case.storages, strict=True)):
+            values = [value_of(row[place], type_) for row in rows]
+            columns[f"c{place}"] = as_arrow(values, storage)
+        file = self.directory / f"{name}.parquet"
+        pq.write_table(pa.table(columns), file, store_schema=False)
+        self.session.read.parquet(str(file)).createOrReplaceTempView(name)
+        return name
+
+    def values(self, asked: Sequence[Asked]) -> list[list[Value]]:
+        """What Spark gives for each row of cases over the same arguments, NULL where there is an error."""
+        rendered = [each.case.rendered for each in asked]
+        columns = ", ".join(f"{each.guarded} AS v{place}" for place, each in enumerate(asked))
+        table = self.ask(f"SELECT id, {columns} FROM {self.view(asked[0].case)} ORDER BY id")
+        return [
+            [from_arrow(value, one.storage) for value in table[f"v{place}"].to_pylist()]
+            for place, one in enumerate(rendered)
+        ]
+
+    @cache  # noqa: B019
+    def ask(self, sql: str) -> pa.Table:
+        """The rows of a statement; the same one, as both servers have it asked, is run once."""
+        return self.session.sql(sql).toArrow()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    directory = tmp_path_factory.mktemp("spark")
+    session = open_session(SparkSettings(directory / "session", master="local[2]"))
+    yield Spark(session, directory)
+    close_session(session)
+
+
+class Oracle:
+    """PostgreSQL, which says what each expression gives."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self.asked = [Asked(case, tuple(self.told(case, case.written))) for case in self._cases()]
+
+    def _cases(self) -> list[Case]:
+        oids = sorted({*FUNCTIONS, *CASTS} - OWN_FUNCTIONS)
+        signatures = self._connection.execute(SIGNATURES, (oids,)).fetchall()
+        assert [each[0] for each in signatures] == oids
+        return [*function_cases(signatures), *cast_cases()]
+
+    def told(self, case: Case, written: str) -> list[Told]:
+        """What PostgreSQL makes of the case written so."""
+        expressions = [written.format(*map(literal, row, case.arguments)) for row in case.rows()]
+        rows = self._connection.execute(
+            "SELECT pg_temp.attempt(e) FROM unnest(%s::text[]) WITH ORDINALITY AS t(e, n) ORDER BY n",
+            (expressions,),
+        )
+        return [_computed(case, row, _told(*each[0])) for row, each in zip(case.rows(), rows, strict=True)]
+
+
+@pytest.fixture(scope="module", params=[15, 18])
+def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
+    server = request.getfixturevalue(f"postgres{request.param}")
+    assert isinstance(server, Server)
+    with psycopg.connect(server.dsn(), autocommit=True) as connection:
+        for setting in SETTINGS:
+            connection.execute(setting)
+        connection.execute(ATTEMPT)
+        yield Oracle(connection)
+
+
+def in_batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
+    """Cases over the same arguments together: a query costs more than what it computes."""
+    by_arguments = sorted(asked, key=lambda each: repr(each.case.arguments))
+    for _, group in groupby(by_arguments, key=lambda each: each.case.arguments):
+        waiting = list(group)
+        yield from (waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE))
+
+
+def test_functions_and_casts_give_what_postgresql_gives(spark: Spark, oracle: Oracle) -> None:
+    wrong: list[str] = []
+    for batch in in_batches(oracle.asked):
+        for each, found in zip(batch, spark.values(batch), strict=True):
+            for row, value, expected in zip(each.case.rows(), found, each.expected, strict=True):
+                if equality_key((value,)) != equality_key((expected,)) or str(value) != str(expected):
+                    wrong.append(f"{each.case.name} {row}: PostgreSQL {expected!r}, Spark {value!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_errors_are_errors(spark: Spark, oracle: Oracle) -> None:
+    wrong: list[str] = []
+    for each in oracle.asked:
+        tried: Counter[str | None] = Counter()
+        for number in each.failing:
+            state = each.told[number].state
+            if state == FAR:
+                continue
+            tried[state] += 1
+            if tried[state] <= ERRORS_TRIED:
+                found = _state(spark, each.case, number)
+                if found != state:
+                    wrong.append(f"{each.case.name} {each.case.rows()[number]}: {state}, Spark {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _state(spark: Spark, case: Case, number: int) -> str:
+    """The state of the error that Spark has for a row."""
+    try:
+        table = spark.ask(f"SELECT {case.rendered.sql} AS v FROM {spark.view(case)} WHERE id = {number}")
+    except PySparkException as error:
+        return getattr(as_error(error), "sqlstate", str(error))
+    return str(table.to_pylist())
+
+
+def test_they_group_and_count_alike(spark: Spark, oracle: Oracle) -> None:
+    wrong: list[str] = []
+    usable = [each for each in oracle.asked if each.case.rendered.storage is not Plain.INTERVAL]
+    for batch in in_batches(usable):
+        counts = ", ".join(
+            f"count(DISTINCT {value}) AS groups{number}, count({value}) AS values{number}"
+            for number, value in enumerate(each.guarded_key for each in batch)
+        )
+        (found,) = spark.ask(f"SELECT {counts} FROM {spark.view(batch[0].case)}").to_pylist()
+        for number, each in enumerate(batch):
+            values = [equality_key((value,)) for value in each.expected if value is not None]
+            if (found[f"groups{number}"], found[f"values{number}"]) != (len(set(values)), len(values)):
+                wrong.append(f"{each.case.name}: {found} for {len(set(values))}, {len(values)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_they_filter_alike(spark: Spark, oracle: Oracle) -> None:
+    """Where Spark may turn them into something else, for files that it need not read."""
+    wrong: list[str] = []
+    for batch in in_batches([each for each in oracle.asked if each.case.scalar.type.oid == BOOL]):
+        view = spark.view(batch[0].case)
+        filters = (
+            f"SELECT {number} AS n, count(*) AS count FROM {view} "
+            f"WHERE {each.defined} AND {each.case.rendered.sql}"
+            for number, each in enumerate(batch)
+        )
+        for row in spark.ask(" UNION ALL ".join(filters)).to_pylist():
+            each = batch[row["n"]]
+            if row["count"] != each.expected.count(True):
+                wrong.append(f"{each.case.name}: {row['count']} for {each.expected.count(True)}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("oid", sorted(set(EDGES) - {INTERVAL}))
+def test_values_of_every_type_join_by_equality(spark: Spark, oid: int) -> None:
+    type_ = typed(oid)
+    case = Case("column", "{0}", Reference(0, type_), (type_,))
+    view = spark.view(case)
+    (found,) = spark.ask(f"SELECT count(*) AS n FROM {view} AS a JOIN {view} AS b ON a.c0 = b.c0").to_pylist()
+    read = (value_of(text, type_) for (text,) in case.rows())
+    values = Counter(equality_key((each,)) for each in read if each is not None)
+    assert found["n"] == sum(count**2 for count in values.values())
+
+
+def test_postgresql_reads_what_is_written_for_it(oracle: Oracle) -> None:
+    for each in oracle.asked:
+        columns = {place: f"{{{place}}}" for place in range(len(each.case.arguments))}
+        if not any(character in each.case.name for character in "{}"):
+            assert oracle.told(each.case, write(each.case.scalar, columns)) == list(each.told), each.case.name

@@ -1,0 +1,49 @@
+"""Inner joins of many inputs against the definition: halves that are joined first, whatever connects them."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import TableName
+from catalog.types import BOOLEAN
+from executors.reference.firing import Changes
+from planner import delta_inner
+from planner.columns import Numbers, refer
+from planner.conditions import conjunction
+from planner.incremental import derive
+from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
+from tests.planner.test_delta import follow
+from tests.support.planning.random_plans import FILLED, INTEGERS, TABLES, call, columns_of, commits, queries
+
+
+@st.composite
+def joined(draw: st.DrawFn) -> LogicalQuery:
+    """A chain, a star or any tree of joins, some of its inputs connected by nothing."""
+    numbers = Numbers()
+    tables = draw(st.lists(st.sampled_from((INTEGERS, FILLED)), min_size=4, max_size=6))
+    inputs = [Scan(table.name, "i", columns_of(table, numbers)) for table in tables]
+    shape = draw(st.sampled_from(("chain", "star", "tree")))
+    plan: Plan = inputs[0]
+    for place, each in enumerate(inputs[1:]):
+        before = {"chain": place, "star": 0, "tree": draw(st.integers(0, place))}[shape]
+        connected = draw(st.integers(0, 9)) > 0
+        one, other = (draw(st.sampled_from(fields(scan))) for scan in (inputs[before], each))
+        equal = call(65, "=", BOOLEAN, refer(one), refer(other))
+        plan = Join(JoinKind.INNER, plan, each, conjunction([equal] if connected else []))
+    outputs = draw(st.lists(st.sampled_from(fields(plan)), max_size=4))
+    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in outputs))
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@settings(max_examples=60)
+@given(query=joined() | queries(), changes=commits(most=3))
+def test_halves_are_joined_first(
+    most: int, query: LogicalQuery, changes: list[dict[TableName, Changes]]
+) -> None:
+    with patch.object(delta_inner, "MOST_TERMS", most):
+        plan = derive(query, tables=TABLES)
+    follow(plan, query, changes)

@@ -1,0 +1,229 @@
+"""Paces of plans: what holds of every schedule, whatever the query, the goal and what comes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf, isclose
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import TableName
+from catalog.types import BOOLEAN, NUMERIC, SqlType
+from planner.columns import refer
+from planner.cost import Weights
+from planner.incremental import derive
+from planner.logical import Filter, Join, JoinKind, LogicalQuery, Order, Output, Plan, Scan, Top, fields
+from planner.pace import schedule, scheduled, simulated
+from planner.pace_knobs import path_knobs, table_knobs, whole_knob
+from planner.pace_reasons import DECLINED, FED_ONCE, IDLE, LITTLE
+from planner.paths import Path
+from planner.plan import plan as plan_query
+from planner.schedule import Arrivals, Goal, Schedule
+from planner.schedule_text import curve_text, schedule_text
+from planner.simulation import Correction
+from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.weighted import DeltaPlan, NodeBuffer
+from tests.planner.test_delta_estimate import Make
+from tests.planner.test_delta_plans import snapshot
+from tests.support.binding.cases import recorded
+from tests.support.planning.cases import FOLDER, QUERIES, bound
+from tests.support.planning.random_plans import FILLED, TABLES, call, columns_of, queries
+from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
+from tests.support.recording import assert_as_recorded
+
+UNKNOWN = Statistics()
+
+rows = st.floats(0.0, 1e7)
+changes = st.builds(Arrivals, rows, st.sampled_from((0.0, 1e4)), st.sampled_from((0.0, 1e5)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    query=queries(),
+    before=rows,
+    coming=st.fixed_dictionaries(dict.fromkeys(TABLES, changes)),
+    share=st.sampled_from((1.0, 0.5, 0.1, 0.01)),
+    most=st.integers(1, 20),
+    store_joins=st.booleans(),
+)
+def test_every_schedule_can_be_carried_out(
+    query: LogicalQuery,
+    before: float,
+    coming: dict[TableName, Arrivals],
+    share: float,
+    most: int,
+    store_joins: bool,
+) -> None:
+    plan = derive(query, tables=TABLES, store_joins=store_joins)
+    statistics = Statistics(dict.fromkeys(TABLES, TableStatistics(before)))
+    played = simulated(plan, statistics, coming, Weights())
+    found = scheduled(played, Goal(share, most), path_knobs(played.paths, played.idle))
+    no_path_outpaces_what_feeds_it(found, plan)
+    assert [each.path for each in found.paths] == list(played.paths)
+    assert all(1 <= each.pace <= most for each in found.paths)
+    finals = [each.final_work for each in found.curve]
+    assert finals == sorted(finals, reverse=True)
+    assert found.final_work <= found.batch_work
+    assert np.isfinite([*finals, found.total_work, found.recompute_work]).all()
+    assert all(work >= 0.0 for each in found.subplans for work in each.firings)
+    last = sum(each.firings[-1] for each in found.subplans)
+    assert np.isclose(last, found.final_work)
+
+
+def no_path_outpaces_what_feeds_it(found: Schedule, plan: DeltaPlan) -> None:
+    paces = {each.path: each.pace for each in found.paths}
+    for path, pace in paces.items():
+        below = [other for each, other in paces.items() if each.writes == path.reads]
+        if isinstance(plan.buffers[path.reads], NodeBuffer) and below:
+            assert pace <= max(below)
+
+
+def test_the_example_of_balances_above_the_average() -> None:
+    """The average is kept up early; what hangs on it waits until it is settled."""
+    make = Make()
+    other = Scan(make.s.table, "other", columns_of(FILLED, make.numbers))
+    average = make.aggregate(other, make.of(2101, "avg", fields(other)[1], SqlType(NUMERIC)))
+    above = call(1756, ">", BOOLEAN, refer(make.d), refer(average.columns[0].field))
+    plan = derived(Join(JoinKind.INNER, make.s, average, above))
+    customers, copy, averages = 0, 1, 2
+    found = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.3, 100))
+    paces = {each.path: each for each in found.paths}
+    assert set(paces) == {Path(2, copy), Path(3, customers), Path(3, averages)}
+    assert paces[Path(2, copy)].pace > 1
+    assert paces[Path(3, averages)].pace == 1
+    assert found.final_work < found.batch_work
+
+
+def test_rows_that_only_pass_are_fully_incrementable() -> None:
+    make = Make()
+    free = replace(Weights(), jobs=0.0, operators=0.0)
+    found = planned(derived(Filter(make.s, make.small)), {FILLED.name: Arrivals(1e6)}, Goal(0.1, 100), free)
+    assert [each.incrementability for each in found.paths] == [inf]
+    assert isclose(found.total_work, found.batch_work)
+    assert found.final_work <= 0.1 * found.batch_work
+
+
+def test_groups_that_change_again_are_partially_incrementable() -> None:
+    make = Make()
+    few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(1e4)})})
+    plan = derived(make.count(make.s, make.d))
+    found = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 100), known=few)
+    [path, answer] = found.paths
+    assert path.incrementability is not None
+    assert 0.0 < path.incrementability < inf
+    assert path.pace >= 10
+    assert answer.pace <= path.pace
+
+
+def test_groups_that_all_change_again_are_not_incrementable() -> None:
+    """Half of the rows are enough to meet nearly every group; with a hundredth at a time it is otherwise."""
+    make = Make()
+    plan = derived(make.count(make.s, make.d))
+    twice = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 2))
+    assert {each.pace for each in twice.paths} == {1}
+    assert [each.reason for each in twice.paths] == [DECLINED, FED_ONCE]
+    assert twice.reachable == 1.0
+    often = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 100))
+    assert often.paths[0].pace > 2
+    assert often.reachable < 0.2
+
+
+def test_what_saves_next_to_nothing_is_not_done() -> None:
+    """Which rows are the first of a hundred millions costs as much however few came."""
+    make = Make()
+    order = tuple(Order(refer(each), False, False) for each in fields(make.s))
+    large = Statistics({FILLED.name: TableStatistics(1e8)})
+    plan = derived(Top(make.s, order, 10, 10))
+    found = planned(plan, {FILLED.name: Arrivals(1e3)}, Goal(0.1, 100), known=large)
+    assert {each.pace for each in found.paths} == {1}
+    assert [each.reason for each in found.paths] == [LITTLE, FED_ONCE]
+
+
+def test_what_does_not_come_is_not_waited_for() -> None:
+    make = Make()
+    coming = {FILLED.name: Arrivals(1e7)}
+    plan = derived(make.count(make.join(JoinKind.INNER), make.d))
+    paces = {each.path.reads: each for each in planned(plan, coming, Goal(0.2, 50)).paths}
+    assert paces[0].reason == IDLE
+    assert paces[0].pace == 1
+    assert paces[1].pace > 1
+
+
+def test_a_goal_in_seconds_holds_nine_times_in_ten() -> None:
+    make = Make()
+    plan, coming = derived(Filter(make.s, make.small)), {FILLED.name: Arrivals(1e7)}
+    weights = replace(Weights(), latency=3.0)
+    found = planned(plan, coming, Goal(1.0, 100, 2.5), weights)
+    assert found.final_work * weights.latency <= 2.5 < found.batch_work * weights.latency
+
+
+def test_observed_rows_correct_the_estimates() -> None:
+    make = Make()
+    plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
+    corrected = simulated(plan, Statistics(), coming, Weights(), {1: Correction(2.0, 0.5)}).play((4, 4))
+    plain = simulated(plan, Statistics(), coming, Weights()).play((4, 4))
+    for one, two in zip(corrected.played[0].written.changes, plain.played[0].written.changes, strict=True):
+        assert one.shape == two.shape
+    [added, replaced, gone] = (plain.played[0].written.changes[row, -1] for row in range(3))
+    [more, fewer, _] = (corrected.played[0].written.changes[row, -1] for row in range(3))
+    assert isclose(fewer, 0.5 * replaced)
+    assert isclose(more + fewer, 2.0 * (added + replaced))
+    assert gone == 0.0
+
+
+def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
+    make = Make()
+    plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
+    usual = simulated(plan, Statistics(), coming, Weights())
+    dear = simulated(plan, Statistics(), coming, Weights(), own={1: Weights(jobs=100.0)})
+    pairs = zip(usual.play((2, 2)).played, dear.play((2, 2)).played, strict=True)
+    more = [two.works - one.works for one, two in pairs]
+    assert more[0] == pytest.approx([100.0 - Weights().jobs] * 2)
+    assert more[1] == pytest.approx([0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["q04", "q13", "q15", "q17", "q18", "q22"])
+def test_one_pace_for_all_costs_no_less(name: str) -> None:
+    played = simulated(tpch(name), statistics(0.5), arrivals(0.5), FAST)
+    goal = Goal(0.7, 64)
+    found = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    for knobs in (whole_knob(played.paths), table_knobs(played.paths, played.idle)):
+        forced = scheduled(played, goal, knobs)
+        if forced.final_work <= 0.7 * forced.batch_work:
+            assert found.total_work <= forced.total_work * 1.001
+    assert found.final_work <= 0.7 * found.batch_work
+
+
+@pytest.mark.parametrize("name", [f"q{number:02d}" for number in range(1, 23)])
+def test_schedules_are_as_recorded(name: str) -> None:
+    plan = tpch(name)
+    found = planned(plan, arrivals(0.5), Goal(0.3, 100), known=statistics(0.5))
+    written = f"{schedule_text(plan, found)}\n{curve_text(plan, found)}"
+    assert_as_recorded(FOLDER / "schedule" / f"{name}.schedule", written)
+
+
+@functools.cache
+def tpch(name: str) -> DeltaPlan:
+    known = snapshot()
+    [case] = recorded(QUERIES / f"{name}.bound")
+    return plan_query(bound(case, known), known.tables, statistics()).delta
+
+
+def derived(plan: Plan) -> DeltaPlan:
+    query = LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    return derive(query, tables=TABLES)
+
+
+def planned(
+    plan: DeltaPlan,
+    coming: Mapping[TableName, Arrivals],
+    goal: Goal,
+    weights: Weights = FAST,
+    known: Statistics = UNKNOWN,
+) -> Schedule:
+    return schedule(plan, known, coming, weights, goal)

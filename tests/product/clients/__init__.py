@@ -1,0 +1,1 @@
+"""Drivers and programs of PostgreSQL through Gavial, in other languages too."""
