@@ -19,7 +19,7 @@ from catalog.schema import Tables
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from dialect.bound.query import Query
-from executors.spark.compile import compile_subplan, schemas_of
+from executors.spark.compile.subplan import compile_subplan, schemas_of
 from planner.plan import plan
 from planner.statistics import Statistics, TableStatistics
 from tests.support.binding.cases import FOLDER, read_snapshot, recorded

@@ -18,7 +18,7 @@ from coordinator.fired import Fired
 from coordinator.firing import Round
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets, Work
-from executors.spark.compile import schemas_of
+from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
 from planner.paths import Paces, Path
 from planner.plan import Planned

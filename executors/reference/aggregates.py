@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from catalog.errors import CardinalityViolation
-from executors.reference.aggregate_functions import AGGREGATES
-from executors.reference.functions import NotDefined
 from executors.reference.scalar import Columns, compute, holds
-from executors.reference.values import Row, SortKey, Value, equality_key, settled
+from executors.reference.values.aggregate_functions import AGGREGATES
+from executors.reference.values.functions import NotDefined
+from executors.reference.values.values import Row, SortKey, Value, equality_key, settled
 from planner.logical import SINGLE, AggregateCall, Order
 
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from catalog.errors import NotMaintainable
 from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from catalog.types import NUMERIC, SqlType
-from executors.reference.input import read
-from executors.reference.values import Interval, Row, Value, settled
+from executors.reference.values.input import read
+from executors.reference.values.values import Interval, Row, Value, settled
 from executors.rows import Schema, arrow_schema
 from sources.decode.arrow import arrow_type
 

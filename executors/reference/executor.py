@@ -19,8 +19,8 @@ from dialect.spark.expressions import Environment
 from executors.executor import Buffers, EngineSettings, Firing, InFile, InMemory, Outcome, Part, range_at
 from executors.reference.arrow import as_changes, as_table, require_values
 from executors.reference.firing import Changes, consolidated
-from executors.reference.functions import FUNCTIONS, LENIENT
-from executors.reference.input import read
+from executors.reference.values.functions import FUNCTIONS, LENIENT
+from executors.reference.values.input import read
 from executors.reference.weighted import evaluate_weighted
 from executors.rows import OFFSET, WEIGHT, Schema, name_of
 from planner.logical import Field

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from executors.executor import range_at
-from executors.reference.values import Row
+from executors.reference.values.values import Row
 from planner.logical import Field
 from planner.specialise import Facts
 from planner.weighted import Guard, Moment

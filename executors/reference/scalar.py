@@ -29,9 +29,9 @@ from dialect.expressions.scalar import (
     Scalar,
     Truth,
 )
-from executors.reference.functions import call, relabelled, reread, shortened
-from executors.reference.input import read
-from executors.reference.values import ELEMENTS, Value, order_key
+from executors.reference.values.functions import call, relabelled, reread, shortened
+from executors.reference.values.input import read
+from executors.reference.values.values import ELEMENTS, Value, order_key
 
 Columns: TypeAlias = Mapping[int, Value]
 

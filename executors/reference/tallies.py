@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
-from executors.reference.aggregate_functions import total
 from executors.reference.rows import gathered
 from executors.reference.scalar import Columns, compute
-from executors.reference.values import Row, Value, order_key, settled
+from executors.reference.values.aggregate_functions import total
+from executors.reference.values.values import Row, Value, order_key, settled
 from planner.logical import Field
 from planner.weighted import Tallied, Tally
 

@@ -14,7 +14,7 @@ from executors.reference.firing import Changes, Inputs, consolidated
 from executors.reference.rows import computed, first, grouped, named
 from executors.reference.scalar import Columns, holds
 from executors.reference.tallies import tallied
-from executors.reference.values import Row, equality_key
+from executors.reference.values.values import Row, equality_key
 from planner.logical import Field
 from planner.weighted import (
     Among,

@@ -12,7 +12,7 @@ from catalog.errors import ConfigurationError, EngineFailed, EngineLost, Error
 from dialect.spark.expressions import Environment
 from executors.executor import Buffers, EngineSettings, Firing, Outcome
 from executors.rows import Schema
-from executors.spark.compile import compile_subplan, schemas_of
+from executors.spark.compile.subplan import compile_subplan, schemas_of
 from executors.spark.failures import FAILURES, MORE_MEMORY, as_error, first_line
 from executors.spark.firing import fire
 from executors.spark.processor import processor_seconds

@@ -19,8 +19,8 @@ from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import Rendered
 from executors.executor import AddedColumn, Buffers, Firing, InFile, InMemory, Outcome, Part, range_at
 from executors.rows import OFFSET, WEIGHT, Schema, arrow_schema, name_of
-from executors.spark.compile import Statement, compile_subplan
-from executors.spark.compile_nodes import view_of
+from executors.spark.compile.nodes import view_of
+from executors.spark.compile.subplan import Statement, compile_subplan
 from executors.spark.failures import FAILURES, as_error
 from executors.spark.types import row_type
 

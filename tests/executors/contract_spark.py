@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from executors.engines import ENGINES
 from executors.executor import EngineSettings, Part
 from executors.rows import WEIGHT, name_of
-from executors.spark.compile import Statement
-from executors.spark.compile_nodes import view_of
+from executors.spark.compile.nodes import view_of
+from executors.spark.compile.subplan import Statement
 from executors.spark.executor import SparkExecutor
 from executors.spark.firing import run
 from planner.weighted import Moment

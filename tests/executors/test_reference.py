@@ -9,7 +9,7 @@ from catalog.types import BOOLEAN, INT4, INT8, SqlType
 from dialect.expressions.scalar import Call, Constant, IsNull, Notation, Or, Reference, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.replay import Replay
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from planner.logical import (
     Aggregate,
     AggregateCall,

@@ -15,11 +15,11 @@ from catalog import types
 from catalog.errors import Error
 from catalog.types import SqlType
 from dialect.expressions.scalar import OWN_FUNCTIONS
-from executors.reference.aggregate_functions import AGGREGATES
-from executors.reference.casts import LENGTHS
-from executors.reference.functions import FUNCTIONS, LENIENT, call, shortened
-from executors.reference.input import read
-from executors.reference.output import write
+from executors.reference.values.aggregate_functions import AGGREGATES
+from executors.reference.values.casts import LENGTHS
+from executors.reference.values.functions import FUNCTIONS, LENIENT, call, shortened
+from executors.reference.values.input import read
+from executors.reference.values.output import write
 from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service

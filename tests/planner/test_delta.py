@@ -12,7 +12,7 @@ from catalog.schema import TableName
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from planner.columns import refer
 from planner.delta_method import Method
 from planner.incremental import derive

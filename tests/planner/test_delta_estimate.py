@@ -14,7 +14,7 @@ from catalog.types import BOOLEAN, INT8, SqlType
 from dialect.expressions.scalar import Constant, Scalar
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
-from executors.reference.values import Row
+from executors.reference.values.values import Row
 from planner.columns import Numbers, passing, refer
 from planner.cost import Weights
 from planner.flow import DELETES, INSERTS, UPDATES

@@ -14,7 +14,7 @@ from catalog.types import BOOLEAN
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from planner.columns import Numbers, refer
 from planner.incremental import derive
 from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields

@@ -7,7 +7,7 @@ import pytest
 from catalog.storage import Plain
 from catalog.types import INT4, SqlType
 from executors.rows import Schema
-from executors.spark.compile import compile_subplan
+from executors.spark.compile.subplan import compile_subplan
 from planner.conditions import TRUE
 from planner.driven import is_driven
 from planner.logical import Field

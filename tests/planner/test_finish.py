@@ -14,7 +14,7 @@ from dialect.expressions.scalar import Reference
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.rows import computed
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from planner.finish import Finished, finish
 from planner.logical import LogicalQuery
 from planner.translate import translate

@@ -14,7 +14,7 @@ from coordinator.pacing import Paced, due, rows_of, tables_below
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from planner.delta_method import Method
 from planner.incremental import derive
 from planner.logical import LogicalQuery

@@ -11,7 +11,7 @@ import pytest
 
 from catalog.errors import StatementTooComplex
 from dialect.bound.query import Query
-from executors.spark.compile import compile_subplan, schemas_of
+from executors.spark.compile.subplan import compile_subplan, schemas_of
 from planner.plan import plan
 from planner.statistics import Statistics
 from planner.weighted import DeltaPlan, Pairs

@@ -15,7 +15,7 @@ from catalog.schema import Table, TableName, Tables
 from catalog.types import BOOLEAN
 from dialect.expressions.scalar import Branch, Case, Coalesce, Constant, IsNull, NullIf, Or, Scalar
 from executors.reference.evaluate import evaluate
-from executors.reference.values import Bag, Row, equality_key
+from executors.reference.values.values import Bag, Row, equality_key
 from planner.columns import refer
 from planner.dependencies import Columns
 from planner.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields

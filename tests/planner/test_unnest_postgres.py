@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 
 from catalog.schema import TableName
 from executors.reference.evaluate import evaluate
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from tests.support.binding.cases import Snapshot, look, record, recorded, statements
 from tests.support.binding.laboratory import Laboratory, laboratory_on
 from tests.support.planning.cases import FOLDER, bound, plans

@@ -23,8 +23,8 @@ from dialect.spark.expressions import DEFAULT, render
 from dialect.spark.rendered import Rendered
 from executors.reference.evaluate import evaluate
 from executors.reference.rows import computed
-from executors.reference.values import Bag
-from executors.spark.compile import compile_subplan, schemas_of
+from executors.reference.values.values import Bag
+from executors.spark.compile.subplan import compile_subplan, schemas_of
 from planner.delta_method import METHODS
 from planner.finish import Finished, finish
 from planner.incremental import derive

@@ -26,7 +26,7 @@ from dialect.spark.equality import comparable
 from dialect.spark.functions import FUNCTIONS
 from dialect.spark.numbers.numerics import NUMERICS, SCALE, TRIM_SCALE
 from executors.reference.arrow import as_arrow, from_arrow
-from executors.reference.values import Value, equality_key
+from executors.reference.values.values import Value, equality_key
 from executors.spark.failures import as_error
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.support.running.servers import Server

@@ -22,7 +22,7 @@ from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scal
 from dialect.spark.expressions import DEFAULT, render
 from executors.executor import Firing, InFile, Part, Range
 from executors.rows import Schema, arrow_schema
-from executors.spark.compile_nodes import Compiler, view_of
+from executors.spark.compile.nodes import Compiler, view_of
 from executors.spark.firing import collect, fire
 from executors.spark.session import SparkSettings, close_session, open_session
 from planner.logical import SINGLE, AggregateCall, Aggregated, Computed, Field, Order

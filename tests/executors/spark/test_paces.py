@@ -24,9 +24,9 @@ from dialect.spark.expressions import DEFAULT
 from executors.reference.arrow import as_changes
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes, consolidated
-from executors.reference.values import Bag
+from executors.reference.values.values import Bag
 from executors.rows import arrow_schema
-from executors.spark.compile import schemas_of
+from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
 from executors.spark.session import SparkSettings, close_session, open_session
 from planner.incremental import derive

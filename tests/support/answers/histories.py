@@ -33,7 +33,7 @@ from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets
 from executors.executor import EngineSettings
 from executors.reference.arrow import as_arrow
-from executors.reference.values import Row
+from executors.reference.values.values import Row
 from executors.rows import arrow_schema
 from executors.spark.executor import SparkEngine, SparkExecutor
 from planner.columns import numbers_after

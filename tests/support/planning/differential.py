@@ -21,9 +21,9 @@ from catalog.types import SqlType
 from dialect.binding.bind import bind
 from dialect.bound.query import Query as BoundQuery
 from executors.reference.evaluate import evaluate
-from executors.reference.input import read
 from executors.reference.replay import Replay
-from executors.reference.values import Contents, Row, equality_key
+from executors.reference.values.input import read
+from executors.reference.values.values import Contents, Row, equality_key
 from planner.columns import numbers_after
 from planner.delta_method import METHODS
 from planner.incremental import derive

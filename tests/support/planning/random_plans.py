@@ -12,7 +12,7 @@ from catalog.schema import Column, Table, TableName, Tables
 from catalog.types import BOOL, BOOLEAN, FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import And, Call, Constant, IsNull, Not, Notation, Or, Scalar
 from executors.reference.firing import Changes
-from executors.reference.values import Row
+from executors.reference.values.values import Row
 from planner.columns import Numbers, passing, refer, renumbered
 from planner.logical import (
     Aggregate,

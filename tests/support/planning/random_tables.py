@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 from catalog import types
 from catalog.schema import TableName
 from catalog.types import SqlType
-from executors.reference.input import read
-from executors.reference.values import Bag, Row
+from executors.reference.values.input import read
+from executors.reference.values.values import Bag, Row
 
 SCHEMA: Final = "r"
 MOST_ROWS: Final = 7

@@ -27,8 +27,8 @@ from catalog.types import (
     VARCHAR,
     SqlType,
 )
-from executors.reference.input import read
-from executors.reference.values import Value
+from executors.reference.values.input import read
+from executors.reference.values.values import Value
 
 _WORDS: Final = (
     "",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from catalog.errors import DivisionByZero, InvalidPowerArgument, NumericValueOutOfRange
-from executors.reference.values import Definitions
+from executors.reference.values.values import Definitions
 
 
 def single(value: float) -> float:

@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from catalog.errors import DatetimeOverflow, FeatureNotSupported, InvalidParameterValue
-from executors.reference.casts import microseconds, midnight
-from executors.reference.integers import quotient, remainder
-from executors.reference.values import DAYS_OF_MONTH, MICROSECONDS_OF_DAY, Definitions, Interval
+from executors.reference.values.casts import microseconds, midnight
+from executors.reference.values.integers import quotient, remainder
+from executors.reference.values.values import DAYS_OF_MONTH, MICROSECONDS_OF_DAY, Definitions, Interval
 
 Fields: TypeAlias = Mapping[str, Decimal]
 

@@ -13,8 +13,8 @@ from dialect.spark.expressions import Environment, render
 from dialect.spark.numbers.numerics import quotient
 from dialect.spark.rendered import Rendered, cast, failing, unsupported
 from executors.rows import WEIGHT
-from executors.spark.compile_collections import COLLECTIONS, collected
-from executors.spark.compile_sums import checked_total, counted, decimal_sum, exact_number, float_total, total
+from executors.spark.compile.collections import COLLECTIONS, collected
+from executors.spark.compile.sums import checked_total, counted, decimal_sum, exact_number, float_total, total
 from planner.logical import SINGLE, AggregateCall
 
 Build: TypeAlias = Callable[[AggregateCall, Rendered, str], Rendered]

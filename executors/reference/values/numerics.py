@@ -19,7 +19,7 @@ from catalog.errors import DivisionByZero
 from catalog.storage import FREE_SCALE
 from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN
 from dialect.spark.numbers.long_sum import MOST_BEFORE
-from executors.reference.values import Definitions
+from executors.reference.values.values import Definitions
 
 _LEAST_DIGITS: Final = 16
 _MOST_DIGITS_BEHIND: Final = 1000

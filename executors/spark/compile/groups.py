@@ -10,9 +10,9 @@ from dialect.spark.equality import comparable, greatest, has_forms, identity, le
 from dialect.spark.expressions import Environment, render
 from dialect.spark.rendered import Rendered, unsupported
 from executors.rows import WEIGHT
-from executors.spark.compile_aggregates import aggregated
-from executors.spark.compile_sums import NUMBER_OF_ROWS, counted, total
-from executors.spark.relation import Relation, selection
+from executors.spark.compile.aggregates import aggregated
+from executors.spark.compile.relation import Relation, selection
+from executors.spark.compile.sums import NUMBER_OF_ROWS, counted, total
 from planner.logical import Aggregated, Field
 from planner.weighted import Tallied, Tally
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from catalog.types import BPCHAR, NO_TYPMOD, SqlType
-from executors.reference.casts import CASTS, LENGTHS
-from executors.reference.comparisons import COMPARISONS
-from executors.reference.dates import DATES
-from executors.reference.fields import FIELDS
-from executors.reference.floats import FLOATS
-from executors.reference.input import read
-from executors.reference.integers import INTEGERS
-from executors.reference.numerics import NUMERICS
-from executors.reference.output import padded, write
-from executors.reference.text import TEXTS
-from executors.reference.values import Definitions, Value, settled
+from executors.reference.values.casts import CASTS, LENGTHS
+from executors.reference.values.comparisons import COMPARISONS
+from executors.reference.values.dates import DATES
+from executors.reference.values.fields import FIELDS
+from executors.reference.values.floats import FLOATS
+from executors.reference.values.input import read
+from executors.reference.values.integers import INTEGERS
+from executors.reference.values.numerics import NUMERICS
+from executors.reference.values.output import padded, write
+from executors.reference.values.text import TEXTS
+from executors.reference.values.values import Definitions, Value, settled
 
 
 class NotDefined(NotImplementedError):

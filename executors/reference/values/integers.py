@@ -9,7 +9,7 @@ from typing import Final
 
 from catalog.errors import DivisionByZero, NumericValueOutOfRange
 from catalog.types import INT2, INT4, INT8, OID
-from executors.reference.values import Definitions
+from executors.reference.values.values import Definitions
 
 _BITS: Final = {INT2: 16, INT4: 32, INT8: 64}
 _NAMES: Final = {INT2: "smallint", INT4: "integer", INT8: "bigint"}

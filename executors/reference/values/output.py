@@ -7,9 +7,9 @@ from datetime import date, datetime, time
 from decimal import Decimal
 
 from catalog.types import BPCHAR, FLOAT4, NO_TYPMOD, SqlType
-from executors.reference.floats import single
-from executors.reference.integers import quotient, remainder
-from executors.reference.values import ELEMENTS, Interval, Value
+from executors.reference.values.floats import single
+from executors.reference.values.integers import quotient, remainder
+from executors.reference.values.values import ELEMENTS, Interval, Value
 
 _EXPONENT_FROM = {True: 6, False: 15}  # float4 and float8 are written with an exponent from there
 

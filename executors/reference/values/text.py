@@ -10,8 +10,8 @@ from typing import Final
 
 from catalog.errors import InvalidEscapeSequence, InvalidParameterValue, SubstringError
 from catalog.types import INT4
-from executors.reference.integers import fitting
-from executors.reference.values import Definitions
+from executors.reference.values.integers import fitting
+from executors.reference.values.values import Definitions
 
 
 def lower(text: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from catalog.errors import NumericValueOutOfRange
 from catalog.types import INT2, INT4, INT8
-from executors.reference.floats import rounded, single
-from executors.reference.integers import fitting
-from executors.reference.numerics import rescaled, scale
-from executors.reference.values import Definitions, Interval, Value
+from executors.reference.values.floats import rounded, single
+from executors.reference.values.integers import fitting
+from executors.reference.values.numerics import rescaled, scale
+from executors.reference.values.values import Definitions, Interval, Value
 
 
 def _integer_of_float(oid: int) -> Callable[[float], int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from executors.reference.values import Definitions, Value, order_key
+from executors.reference.values.values import Definitions, Value, order_key
 
 # The functions behind each operator: for booleans, numbers, texts, bytes, dates, times, intervals, uuids and
 # arrays, and for the pairs of these types that compare without a cast.

@@ -12,8 +12,8 @@ from dialect.spark.expressions import DEFAULT, Environment
 from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import common_storage, unsupported
 from executors.rows import WEIGHT, Schema
-from executors.spark.compile_nodes import Compiler
-from executors.spark.relation import selection
+from executors.spark.compile.nodes import Compiler
+from executors.spark.compile.relation import selection
 from planner.driven import is_driven
 from planner.logical import Field
 from planner.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer

@@ -9,8 +9,8 @@ from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from catalog.errors import DatetimeOverflow, DivisionByZero
-from executors.reference.casts import microseconds, midnight
-from executors.reference.values import DAYS_OF_MONTH, MICROSECONDS_OF_DAY, Definitions, Interval
+from executors.reference.values.casts import microseconds, midnight
+from executors.reference.values.values import DAYS_OF_MONTH, MICROSECONDS_OF_DAY, Definitions, Interval
 
 _SECONDS_OF_DAY: Final = 86_400
 _MOST_MONTHS: Final = 1 << 31

@@ -29,10 +29,10 @@ from catalog.types import (
     UUID,
     SqlType,
 )
-from executors.reference.floats import single
-from executors.reference.integers import fitting
-from executors.reference.numerics import rescaled, scale
-from executors.reference.values import ELEMENTS, NAN, NAN_NUMERIC, Interval, Value
+from executors.reference.values.floats import single
+from executors.reference.values.integers import fitting
+from executors.reference.values.numerics import rescaled, scale
+from executors.reference.values.values import ELEMENTS, NAN, NAN_NUMERIC, Interval, Value
 
 _TRUE: Final = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 _FALSE: Final = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")

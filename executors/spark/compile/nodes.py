@@ -15,8 +15,8 @@ from dialect.spark.numbers.written import converted
 from dialect.spark.order import sort_key
 from dialect.spark.rendered import Rendered, common_storage, spark_type
 from executors.rows import WEIGHT, Schema
-from executors.spark.compile_groups import grouped, tallied
-from executors.spark.relation import Relation, listed, selection
+from executors.spark.compile.groups import grouped, tallied
+from executors.spark.compile.relation import Relation, listed, selection
 from planner.driven import is_driven
 from planner.logical import Field, Order
 from planner.weighted import (

@@ -1,0 +1,1 @@
+"""PostgreSQL's values, and what its functions make of them."""

@@ -1,0 +1,1 @@
+"""Subplans as SQL of Spark."""
