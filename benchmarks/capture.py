@@ -13,9 +13,9 @@ import click
 from benchmarks import capture_old_rows as old_rows
 from benchmarks import capture_questions as questions
 from benchmarks.capture_questions import Laboratory
-from benchmarks.measure import Reading, Target, judge
-from benchmarks.programs import find_program
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.measure import Reading, Target, judge
+from benchmarks.support.programs import find_program
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
 from tests.support.capture.databases import enrol, install
 from tests.support.running.servers import postgres
 

@@ -18,8 +18,8 @@ from benchmarks.capture_questions import (
     drop,
     transactions,
 )
-from benchmarks.loads import fill
-from benchmarks.measure import Figures, Reading, take_turns
+from benchmarks.support.loads import fill
+from benchmarks.support.measure import Figures, Reading, take_turns
 from catalog.store import take_over
 from coordinator.capturing import Capturing
 from sources.old_rows.filling import Filling

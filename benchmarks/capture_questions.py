@@ -13,11 +13,11 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.address import Address
-from benchmarks.loads import fill
-from benchmarks.measure import Figures, Reading, take_turns
-from benchmarks.processes import cpu_seconds
-from benchmarks.programs import find_program, run
+from benchmarks.support.address import Address
+from benchmarks.support.loads import fill
+from benchmarks.support.measure import Figures, Reading, take_turns
+from benchmarks.support.processes import cpu_seconds
+from benchmarks.support.programs import find_program, run
 from catalog.store import take_over
 from coordinator.capturing import Capturing
 from sources.server.position import parse_lsn, take_position

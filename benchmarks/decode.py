@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from psycopg import pq as libpq
 from psycopg.adapt import Transformer
 
-from benchmarks.measure import Figures, Target, judge, take_turns
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.measure import Figures, Target, judge, take_turns
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
 from catalog.storage import StoredColumn, stored_column
 from catalog.types import SqlType
 from sources.decode.arrow import arrow_type

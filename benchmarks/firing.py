@@ -10,11 +10,11 @@ import click
 
 from benchmarks import firing_questions as questions
 from benchmarks import firing_service as service
-from benchmarks.chart import Panel, draw
 from benchmarks.firing_questions import Bench
-from benchmarks.measure import Reading, Target, judge
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
-from benchmarks.tpch_warehouse import fill
+from benchmarks.support.chart import Panel, draw
+from benchmarks.support.measure import Reading, Target, judge
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.tpch_warehouse import fill
 from executors.spark.session import SparkSettings, close_session, open_session
 
 FIGURES = (

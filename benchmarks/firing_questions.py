@@ -12,10 +12,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from benchmarks.measure import Figures, Reading, by_turn, take_turns
-from benchmarks.processes import cpu_seconds
-from benchmarks.replay import work_of
-from benchmarks.tpch_warehouse import NEW, OLD, ROWS, Laboratory, queries, stamped
+from benchmarks.support.measure import Figures, Reading, by_turn, take_turns
+from benchmarks.support.processes import cpu_seconds
+from benchmarks.support.replay import work_of
+from benchmarks.support.tpch_warehouse import NEW, OLD, ROWS, Laboratory, queries, stamped
 from catalog.batch import Batch
 from catalog.schema import Column, TableName
 from catalog.types import INT4, INT8, NUMERIC, SqlType

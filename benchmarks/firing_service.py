@@ -13,9 +13,9 @@ from typing import Final
 import psycopg
 
 from benchmarks.firing_questions import FIRING, MILLISECONDS, SECONDS
-from benchmarks.measure import Figures, Reading, take_turns
-from benchmarks.processes import cpu_seconds
-from benchmarks.report import ROOT
+from benchmarks.support.measure import Figures, Reading, take_turns
+from benchmarks.support.processes import cpu_seconds
+from benchmarks.support.report import ROOT
 from tests.support.answers.answering import wait_until_answered
 from tests.support.running.servers import Gavial, gavial, postgres
 from tests.support.running.standing_databases import fresh_database, session

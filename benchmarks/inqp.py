@@ -11,10 +11,9 @@ from typing import Final
 import click
 from pyspark.sql import SparkSession
 
-from benchmarks.chart import Panel, draw
-from benchmarks.inqp_bias import bias_readings
-from benchmarks.inqp_bursts import burst_readings
-from benchmarks.inqp_goals import (
+from benchmarks.periods.bias import bias_readings
+from benchmarks.periods.bursts import burst_readings
+from benchmarks.periods.goals import (
     BELIEVED,
     EXTRA,
     FIRINGS,
@@ -25,13 +24,14 @@ from benchmarks.inqp_goals import (
     UNIFORM,
     goal_readings,
 )
-from benchmarks.inqp_learning import Learner, learner
-from benchmarks.inqp_queries import ALL, GOALS, PARTLY, STEPS, extra_queries
-from benchmarks.inqp_summary import summary
-from benchmarks.measure import Reading, Target, judge
-from benchmarks.report import ROOT, Header, header, table, verdict_line, write_json
-from benchmarks.tpch_log import progressive
-from benchmarks.tpch_warehouse import Laboratory, queries
+from benchmarks.periods.learning import Learner, learner
+from benchmarks.periods.queries import ALL, GOALS, PARTLY, STEPS, extra_queries
+from benchmarks.periods.summary import summary
+from benchmarks.support.chart import Panel, draw
+from benchmarks.support.measure import Reading, Target, judge
+from benchmarks.support.report import ROOT, Header, header, table, verdict_line, write_json
+from benchmarks.support.tpch_log import progressive
+from benchmarks.support.tpch_warehouse import Laboratory, queries
 from executors.spark.session import SparkSettings, close_session, open_session
 from planner.fitting import Measured as Seen
 from planner.plan import plan

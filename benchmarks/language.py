@@ -12,9 +12,9 @@ from statistics import median
 import click
 import psycopg
 
-from benchmarks.chart import Panel, draw
-from benchmarks.measure import Figures, Reading, Target, judge, take_turns
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.chart import Panel, draw
+from benchmarks.support.measure import Figures, Reading, Target, judge, take_turns
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
 from catalog.schema import Tables
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures

@@ -12,10 +12,10 @@ from statistics import median, quantiles
 
 import click
 
-from benchmarks.chart import Panel, draw
-from benchmarks.measure import Figures, Target, judge, take_turns
 from benchmarks.pace_ways import exhaustive, sampled
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.chart import Panel, draw
+from benchmarks.support.measure import Figures, Target, judge, take_turns
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.plan import plan

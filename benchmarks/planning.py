@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import click
 
-from benchmarks.chart import Panel, draw
-from benchmarks.measure import Figures, Target, judge, take_turns
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
-from benchmarks.tpch_warehouse import ROWS
+from benchmarks.support.chart import Panel, draw
+from benchmarks.support.measure import Figures, Target, judge, take_turns
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.tpch_warehouse import ROWS
 from catalog.schema import Tables
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query

@@ -14,14 +14,14 @@ from pathlib import Path
 import click
 import psycopg
 
-from benchmarks import pgbouncer
-from benchmarks.chart import draw
-from benchmarks.loads import fill
-from benchmarks.measure import Reading, Verdict, judge
-from benchmarks.programs import FailedProgram, MissingProgram
 from benchmarks.proxy_questions import QUESTIONS, Experiment, Plan
-from benchmarks.report import ROOT, header, table, verdict_line, write_json
-from benchmarks.ways import DIRECT, Ground, WrongLegs
+from benchmarks.support import pgbouncer
+from benchmarks.support.chart import draw
+from benchmarks.support.loads import fill
+from benchmarks.support.measure import Reading, Verdict, judge
+from benchmarks.support.programs import FailedProgram, MissingProgram
+from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.ways import DIRECT, Ground, WrongLegs
 from catalog.errors import ConfigurationError
 from tests.support.running.servers import make_certificate, postgres
 

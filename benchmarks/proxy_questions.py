@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.chart import Panel
-from benchmarks.loads import Load, idle_connections, transact, transfer
-from benchmarks.measure import Figures, Reading, Target, by_turn, take_turns
-from benchmarks.processes import cpu_seconds, memory
-from benchmarks.ways import DIRECT, GAVIAL, GAVIAL_ONE, OPENERS, PGBOUNCER, Ground, Way, open_way
+from benchmarks.support.chart import Panel
+from benchmarks.support.loads import Load, idle_connections, transact, transfer
+from benchmarks.support.measure import Figures, Reading, Target, by_turn, take_turns
+from benchmarks.support.processes import cpu_seconds, memory
+from benchmarks.support.ways import DIRECT, GAVIAL, GAVIAL_ONE, OPENERS, PGBOUNCER, Ground, Way, open_way
 from tests.support.running.servers import TlsFiles
 
 TRANSACTIONS = "transactions/s"

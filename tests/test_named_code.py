@@ -14,7 +14,7 @@ from tests.support.named_code import missing
 from tests.test_docs import named_paths
 from tests.test_layout import FOLDERS, MODULES
 
-TOPS: Final = [*(ROOT / folder for folder in FOLDERS), ROOT / "tests" / "support"]
+TOPS: Final = [*(ROOT / folder for folder in FOLDERS), ROOT / "tests" / "support", ROOT / "benchmarks"]
 NAMED: Final = [path for path in MODULES if any(path.is_relative_to(top) for top in TOPS)]
 
 

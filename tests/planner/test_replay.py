@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.inqp_bursts import SPIKES, moments
-from benchmarks.inqp_queries import EVENLY, STEPS
-from benchmarks.replay import due_at
+from benchmarks.periods.bursts import SPIKES, moments
+from benchmarks.periods.queries import EVENLY, STEPS
+from benchmarks.support.replay import due_at
 from planner.paths import Path
 
 PATH = Path(1, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.measure import Reading, by_turn, spread
+from benchmarks.support.measure import Reading, by_turn, spread
 
 COLUMNS = 2
 

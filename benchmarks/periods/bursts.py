@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from benchmarks.inqp_goals import GAVIAL, UNIFORM, Turn
-from benchmarks.inqp_learning import Learner
-from benchmarks.inqp_queries import STEPS
-from benchmarks.measure import Reading
+from benchmarks.periods.goals import GAVIAL, UNIFORM, Turn
+from benchmarks.periods.learning import Learner
+from benchmarks.periods.queries import STEPS
+from benchmarks.support.measure import Reading
 
 SPIKES: Final = (1, 3, 5)
 """A tenth of the period brings so many times the rows of any other tenth."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from benchmarks.tpch_warehouse import Laboratory
+from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.schema import Column, TableName
 from dialect.bound.query import Query
 

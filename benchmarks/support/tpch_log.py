@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.tpch_warehouse import Laboratory, empty, read_table, stamped
+from benchmarks.support.tpch_warehouse import Laboratory, empty, read_table, stamped
 from catalog.batch import Batch
 from catalog.schema import TableName
 from planner.statistics import ColumnStatistics, Statistics, TableStatistics

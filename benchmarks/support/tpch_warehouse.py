@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.programs import find_program
+from benchmarks.support.programs import find_program
 from catalog.batch import Batch
 from catalog.schema import Column, Table, TableName, Tables
 from catalog.types import BPCHAR, C_COLLATIONS, DEFAULT_COLLATION

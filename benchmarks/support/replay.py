@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from benchmarks.processes import cpu_seconds
-from benchmarks.tpch_warehouse import Laboratory
+from benchmarks.support.processes import cpu_seconds
+from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.batch import Batch
 from coordinator.fired import Fired
 from coordinator.firing import Round

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.address import Address
+from benchmarks.support.address import Address
 
 TOOLS = Path(sys.prefix, "tools", "bin")
 OWN = Path(sys.prefix, "bin")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from benchmarks.inqp_goals import EXTRA, GAVIAL, LEAF, LEFT_OUT, MET, REACHABLE, UNIFORM
-from benchmarks.measure import Reading, by_turn, spread
+from benchmarks.periods.goals import EXTRA, GAVIAL, LEAF, LEFT_OUT, MET, REACHABLE, UNIFORM
+from benchmarks.support.measure import Reading, by_turn, spread
 
 
 def summary(readings: Sequence[Reading]) -> Iterator[str]:

@@ -8,10 +8,10 @@ from typing import Final
 
 import click
 
-from benchmarks.inqp_learning import Learner
-from benchmarks.inqp_queries import EVENLY, STEPS
-from benchmarks.measure import Figures, Reading
-from benchmarks.replay import Measured
+from benchmarks.periods.learning import Learner
+from benchmarks.periods.queries import EVENLY, STEPS
+from benchmarks.support.measure import Figures, Reading
+from benchmarks.support.replay import Measured
 from planner import schedule
 from planner.pace import scheduled
 from planner.pace_knobs import knobs_of

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.address import Address
-from benchmarks.programs import FailedProgram, find_program
+from benchmarks.support.address import Address
+from benchmarks.support.programs import FailedProgram, find_program
 from coordinator.embedded.account import server_account
 from coordinator.embedded.process import start_as
 from tests.support.running.servers import TlsFiles, free_port, give, make_home

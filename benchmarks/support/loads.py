@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.address import Address
-from benchmarks.programs import FailedProgram, run
+from benchmarks.support.address import Address
+from benchmarks.support.programs import FailedProgram, run
 
 LOGGED_SHARE = 0.1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from benchmarks.inqp_goals import GAVIAL, UNIFORM, Turn
-from benchmarks.inqp_learning import Learner
-from benchmarks.measure import Reading
+from benchmarks.periods.goals import GAVIAL, UNIFORM, Turn
+from benchmarks.periods.learning import Learner
+from benchmarks.support.measure import Reading
 
 BIASES: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from benchmarks.inqp_queries import EVENLY
-from benchmarks.replay import Measured, replay, work_of
-from benchmarks.tpch_log import at_first
-from benchmarks.tpch_warehouse import Laboratory
+from benchmarks.periods.queries import EVENLY
+from benchmarks.support.replay import Measured, replay, work_of
+from benchmarks.support.tpch_log import at_first
+from benchmarks.support.tpch_warehouse import Laboratory
 from coordinator.outlook import Outlook
 from coordinator.work import Work
 from planner.correcting import corrections

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.measure import Reading, Spread, Verdict, by_turn, ratio, spread
+from benchmarks.support.measure import Reading, Spread, Verdict, by_turn, ratio, spread
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from benchmarks.address import Address
-from benchmarks.pgbouncer import Upstream, pgbouncer
+from benchmarks.support.address import Address
+from benchmarks.support.pgbouncer import Upstream, pgbouncer
 from tests.support.running.servers import Server, TlsFiles, gavial
 
 DIRECT = "direct"

@@ -1,0 +1,1 @@
+"""What paces save in a period: parts of the program `benchmarks/inqp.py`."""
