@@ -20,8 +20,8 @@ from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from dialect.bound.query import Query
 from executors.spark.compile.subplan import compile_subplan, schemas_of
+from planner.algebra.statistics import Statistics, TableStatistics
 from planner.plan import plan
-from planner.statistics import Statistics, TableStatistics
 from tests.support.binding.cases import FOLDER, read_snapshot, recorded
 from tests.support.planning.large_queries import SHAPES, Shape
 from tests.support.planning.large_queries import TABLES as LARGE_TABLES

@@ -17,8 +17,8 @@ from coordinator.work import Offsets, Work
 from executors.executor import Executor, Firing, Outcome, Range
 from executors.passing import pass_on
 from executors.rows import arrow_schema
+from planner.delta.weighted import Subplan
 from planner.paths import Path
-from planner.weighted import Subplan
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
 

@@ -11,8 +11,8 @@ from catalog.storage import Decimal, Padded, Plain, Storage, Written
 from coordinator.shelf import Shelf
 from coordinator.work import Work
 from executors.executor import Part, Range, range_at
-from planner.pruning import Limit, Limits, Sources
-from planner.weighted import Moment
+from planner.delta.weighted import Moment
+from planner.firing.pruning import Limit, Limits, Sources
 
 _NOT_BOUNDED: Final[frozenset[Storage]] = frozenset((Plain.JSONB, Padded(None)))
 """Equal values are texts that may lie on both sides of a bound."""

@@ -10,13 +10,13 @@ from catalog.schema import TableName
 from coordinator.fired import Fired, Share
 from coordinator.pacing import rows_of, tables_below
 from coordinator.straying import Worked, has_read, is_misjudged, is_moved
+from planner.algebra.statistics import Statistics
 from planner.correcting import corrections
 from planner.cost import Weights
 from planner.flow import DELETES, INSERTS, UPDATES, gross
 from planner.measured import Seen, features_of, predicted
 from planner.schedule import Arrivals, Schedule
 from planner.simulation import Correction, Corrections, OwnWeights, Pacing, Played, Simulation
-from planner.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)

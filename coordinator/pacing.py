@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from planner.delta.weighted import DeltaPlan
 from planner.paths import Path
-from planner.weighted import DeltaPlan
 
 SLACK: Final = 1.25
 """What was expected may be exceeded by this before more is."""

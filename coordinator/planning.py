@@ -23,11 +23,11 @@ from dialect.expressions.postgres import write
 from dialect.spark.expressions import Environment
 from executors.executor import Engine
 from executors.rows import Schema, name_of
-from planner.columns import references
-from planner.delta_method import Method
-from planner.fingerprint import fingerprint
+from planner.algebra.columns import references
+from planner.algebra.statistics import Statistics
+from planner.delta.fingerprint import fingerprint
+from planner.delta.methods import Method
 from planner.plan import Planned, plan
-from planner.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)

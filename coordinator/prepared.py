@@ -22,9 +22,9 @@ from coordinator.statistics import read_statistics, statistics_from_json, statis
 from coordinator.work import Work, node_buffers
 from executors.executor import Engine
 from executors.rows import name_of
-from planner.delta_method import methods_of
-from planner.rounded import rounded_outputs
-from planner.weighted import NodeBuffer, TableBuffer
+from planner.delta.methods import methods_of
+from planner.delta.weighted import NodeBuffer, TableBuffer
+from planner.facts.rounded import rounded_outputs
 from sources.warehouse.site import Place
 
 _TIMES: Final = (Plain.TIME, ListOf(Plain.TIME), Shaped(ListOf(Plain.TIME)))

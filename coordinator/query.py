@@ -50,7 +50,7 @@ from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
 from executors.executor import Executor
 from executors.rows import arrow_schema
-from planner.delta_method import methods_of
+from planner.delta.methods import methods_of
 from planner.paths import Path, paths
 from sources.warehouse.site import Place
 

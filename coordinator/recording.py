@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from catalog.paces import PacedPath, SubplanText
+from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from planner.schedule import Schedule
 from planner.simulation import Corrections, OwnWeights
-from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
 
 
 def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:

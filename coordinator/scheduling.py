@@ -33,13 +33,13 @@ from coordinator.recording import paced_paths, subplan_texts
 from coordinator.statistics import read_statistics
 from coordinator.straying import Worked, is_astray
 from coordinator.watching import Watching
+from planner.algebra.statistics import Statistics
 from planner.cost import Weights, weights_from
 from planner.fitting import Measured, fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
 from planner.simulation import Corrections, OwnWeights
-from planner.statistics import Statistics
 from sources.warehouse.site import Place
 
 log = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from typing import Final
 from coordinator.shelf import Shelf
 from coordinator.work import Work
 from executors.executor import Range
-from planner.passed import Passed, passed
-from planner.pruning import Limits, limits
-from planner.specialise import Facts, is_empty, specialise
-from planner.weighted import Guard, Moment, Subplan
+from planner.delta.weighted import Guard, Moment, Subplan
+from planner.firing.passed import Passed, passed
+from planner.firing.pruning import Limits, limits
+from planner.firing.specialise import Facts, is_empty, specialise
 from sources.warehouse.warehouse import WEIGHT
 
 SMALL_CHANGE: Final = 500_000

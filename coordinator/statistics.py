@@ -13,8 +13,8 @@ from catalog.description_postgres import read_sizes
 from catalog.schema import Table, TableName
 from catalog.types import SqlType
 from dialect.expressions.scalar import Constant
-from planner.instants import number_of
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.facts.instants import number_of
 
 
 def read_statistics(connection: Connection, tables: Iterable[Table]) -> Statistics:

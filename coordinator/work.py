@@ -13,7 +13,7 @@ from catalog.storage import FREE_NUMERIC
 from dialect.spark.expressions import DEFAULT, Environment
 from executors.executor import AddedColumn
 from executors.rows import Schema, name_of
-from planner.weighted import DeltaPlan, NodeBuffer, TableBuffer
+from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.warehouse.warehouse import table_buffer
 
 PUBLISHED: Final = -1

@@ -17,7 +17,7 @@ from catalog.storage import Storage
 from catalog.types import SqlType
 from dialect.spark.expressions import DEFAULT, Environment
 from executors.rows import Schema
-from planner.weighted import DeltaPlan, Moment, Subplan
+from planner.delta.weighted import DeltaPlan, Moment, Subplan
 
 Range: TypeAlias = tuple[int, int]
 """Offsets (from, to] of a buffer."""

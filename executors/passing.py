@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from executors.executor import InMemory, Outcome, Part
 from executors.rows import WEIGHT, Schema, arrow_schema, name_of
-from planner.passed import Passed
+from planner.firing.passed import Passed
 
 
 def pass_on(passed: Passed, parts: Sequence[Part], schema: Schema) -> Outcome | None:

@@ -16,21 +16,8 @@ from dialect.expressions.scalar import Scalar
 from planner import delta_estimate_groups as groups
 from planner import delta_estimate_joins as joins
 from planner import delta_estimate_sums as sums
-from planner.delta_part import Changes, Frame, Kind, Leaf, Ledger, Part
-from planner.flow import DELETES, INSERTS, MOVED, UPDATES, Flow, content
-from planner.spread import (
-    NO_COLUMNS,
-    NOWHERE,
-    Moves,
-    Spread,
-    Spreads,
-    computed,
-    filtered,
-    moves_of,
-    share_of,
-)
-from planner.statistics import ColumnStatistics
-from planner.weighted import (
+from planner.algebra.statistics import ColumnStatistics
+from planner.delta.weighted import (
     Among,
     Choose,
     Compute,
@@ -52,6 +39,19 @@ from planner.weighted import (
     Weighted,
     Where,
     fields,
+)
+from planner.delta_part import Changes, Frame, Kind, Leaf, Ledger, Part
+from planner.flow import DELETES, INSERTS, MOVED, UPDATES, Flow, content
+from planner.spread import (
+    NO_COLUMNS,
+    NOWHERE,
+    Moves,
+    Spread,
+    Spreads,
+    computed,
+    filtered,
+    moves_of,
+    share_of,
 )
 
 _CROSSES = 0.1

@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from dialect.expressions.scalar import Scalar
+from planner.delta.weighted import Moment
 from planner.delta_part import Frame, Part
 from planner.flow import Vector
 from planner.spread import Spread, both_grow, growing_pairs
-from planner.weighted import Moment
 
 Share: TypeAlias = Vector | float
 Shares: TypeAlias = tuple[Share, Share, Share]

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 
 from dialect.expressions.scalar import Reference
+from planner.algebra.logical import Aggregated, Field
+from planner.algebra.statistics import ColumnStatistics
+from planner.delta.weighted import Moment, Tallied, Tally
 from planner.delta_part import Frame, Kind, Ledger, Part, recorded
 from planner.flow import BASIS, DELETES, INSERTS, UPDATES, Flow, Vector, different, gross, net
-from planner.logical import Aggregated, Field
 from planner.spread import NOWHERE, Moves, Spread, combinations, computed, growing
-from planner.statistics import ColumnStatistics
-from planner.weighted import Moment, Tallied, Tally
 
 _UNIQUE: Final = 0.9
 """If at least this share of values is different, each new row is taken to have a new one."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from planner.algebra.logical import Field
+from planner.delta.weighted import Weighted, fields
 from planner.delta_part import Frame, Kind, Ledger, Part, recorded
 from planner.flow import BASIS, DELETES, INSERTS, MOVED, UPDATES, Flow, Vector, gross, net, paired
-from planner.logical import Field
 from planner.spread import NOWHERE, Moves, Spreads
-from planner.weighted import Weighted, fields
 
 _OFTEN = 0.5
 _LEAST = 1e-9

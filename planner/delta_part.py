@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from planner.delta.weighted import Moment
 from planner.flow import BASIS, INSERTS, Flow, Vector, gross
 from planner.spread import Spreads
-from planner.weighted import Moment
 
 Leaf: TypeAlias = tuple[int, Moment]
 """A buffer and the moment at which it is read."""

@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.delta.weighted import Moment, Subplan
 from planner.delta_estimate import Estimator, Known
 from planner.delta_part import Frame, Leaf, Ledger, Occasion, Part, presence
+from planner.firing.specialise import Facts, specialise
 from planner.flow import Flow, Vector, content, gross
-from planner.specialise import Facts, specialise
-from planner.weighted import Moment, Subplan
 
 Features: TypeAlias = NDArray[np.float64]
 """What firings have to do: a row for each of FEATURES, a column for each firing."""

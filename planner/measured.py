@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 
 from planner.cost import Weights
+from planner.delta.weighted import Moment
 from planner.delta_part import Leaf
 from planner.delta_program import FEATURES
 from planner.flow import BASIS, DELETES, INSERTS, ROWS, UPDATES, Flow, content
 from planner.simulation import Simulation
-from planner.weighted import Moment
 
 _WRITTEN: Final = FEATURES.index("written")
 

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import Final
 
 from catalog.schema import TableName
+from planner.algebra.statistics import Statistics
 from planner.cost import Weights
+from planner.delta.weighted import DeltaPlan, TableBuffer
 from planner.pace_knobs import knobs_of
 from planner.pace_reasons import path_plans
 from planner.pace_search import Knobs, Raise, Search, levels
@@ -17,8 +19,6 @@ from planner.pace_trim import trimmed
 from planner.paths import Path
 from planner.schedule import Arrivals, Goal, PathPlan, Point, Schedule, SubplanPlan
 from planner.simulation import Correction, Corrections, Outcome, OwnWeights, Simulation, simulation
-from planner.statistics import Statistics
-from planner.weighted import DeltaPlan, TableBuffer
 
 _NONE: Final = Arrivals(0.0)
 _UNCORRECTED: Final[Corrections] = MappingProxyType[int, Correction]({})

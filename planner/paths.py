@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from planner.weighted import DeltaPlan
+from planner.delta.weighted import DeltaPlan
 
 
 @dataclass(frozen=True, slots=True, order=True)

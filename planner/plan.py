@@ -9,15 +9,15 @@ from dialect.bound.query import Query
 from dialect.depth import limited_depth
 from dialect.expressions.scalar import Scalar
 from dialect.spark.expressions import DEFAULT, Environment
-from planner.delta_method import METHODS, Method
-from planner.finish import finish
-from planner.incremental import derive
-from planner.logical import LogicalQuery
-from planner.optimise import optimise
-from planner.statistics import Statistics
-from planner.translate import translate
-from planner.unnest import unnest
-from planner.weighted import DeltaPlan
+from planner.algebra.logical import LogicalQuery
+from planner.algebra.statistics import Statistics
+from planner.delta.derive import derive
+from planner.delta.finish import finish
+from planner.delta.methods import METHODS, Method
+from planner.delta.weighted import DeltaPlan
+from planner.optimise.optimise import optimise
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import Weights, work
+from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Subplan, TableBuffer
+from planner.delta.weighted_tree import within
 from planner.delta_estimate import Known
 from planner.delta_part import Leaf
 from planner.delta_program import Program, program
@@ -16,9 +19,6 @@ from planner.flow import BASIS, DELETES, INSERTS, ROWS, UPDATES, Flow, Vector, c
 from planner.paths import Path
 from planner.schedule import Arrivals
 from planner.spread import Moves, Spread, Spreads
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.weighted import DeltaPlan, Moment, NodeBuffer, Read, Subplan, TableBuffer
-from planner.weighted_tree import within
 
 Pacing: TypeAlias = tuple[int, ...]
 """The paces of all paths of a plan, in their order."""

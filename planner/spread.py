@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from dialect.expressions.scalar import Reference, Scalar
-from planner.cardinality import join_share, most_values
-from planner.columns import references
-from planner.conditions import conjuncts
-from planner.selectivity import selectivity
-from planner.statistics import ColumnStatistics
+from planner.algebra.columns import references
+from planner.algebra.conditions import conjuncts
+from planner.algebra.statistics import ColumnStatistics
+from planner.facts.cardinality import join_share, most_values
+from planner.facts.selectivity import selectivity
 
 
 class Moves(IntEnum):

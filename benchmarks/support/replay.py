@@ -20,9 +20,9 @@ from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets, Work
 from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
+from planner.delta.weighted import TableBuffer
 from planner.paths import Paces, Path
 from planner.plan import Planned
-from planner.weighted import TableBuffer
 from sources.warehouse.merging import choose, merged_batches
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from benchmarks.support.tpch_warehouse import Laboratory, empty, read_table, stamped
 from catalog.batch import Batch
 from catalog.schema import TableName
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from sources.warehouse.warehouse import Warehouse, table_buffer
 
 _EPOCH: Final = date(2000, 1, 1)

@@ -19,7 +19,7 @@ from catalog.types import BPCHAR, C_COLLATIONS, DEFAULT_COLLATION
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
 from dialect.spark.expressions import Environment
-from planner.statistics import Statistics, TableStatistics
+from planner.algebra.statistics import Statistics, TableStatistics
 from sources.decode.arrow import arrow_type
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded

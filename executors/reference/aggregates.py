@@ -9,7 +9,7 @@ from executors.reference.scalar import Columns, compute, holds
 from executors.reference.values.aggregate_functions import AGGREGATES
 from executors.reference.values.functions import NotDefined
 from executors.reference.values.values import Row, SortKey, Value, equality_key, settled
-from planner.logical import SINGLE, AggregateCall, Order
+from planner.algebra.logical import SINGLE, AggregateCall, Order
 
 
 def aggregate(call: AggregateCall, rows: Iterable[Columns]) -> Value:

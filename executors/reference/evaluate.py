@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from executors.reference.rows import computed, first, grouped, mapped, named, unlike
 from executors.reference.scalar import Columns, holds
 from executors.reference.values.values import Bag, Contents, Row
-from planner.logical import (
+from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
     Distinct,

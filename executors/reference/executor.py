@@ -23,8 +23,8 @@ from executors.reference.values.functions import FUNCTIONS, LENIENT
 from executors.reference.values.input import read
 from executors.reference.weighted import evaluate_weighted
 from executors.rows import OFFSET, WEIGHT, Schema, name_of
-from planner.logical import Field
-from planner.weighted import DeltaPlan, Guard, Moment, NodeBuffer
+from planner.algebra.logical import Field
+from planner.delta.weighted import DeltaPlan, Guard, Moment, NodeBuffer
 
 
 class ReferenceEngine:

@@ -9,9 +9,9 @@ from typing import Protocol, TypeAlias
 
 from executors.executor import range_at
 from executors.reference.values.values import Row
-from planner.logical import Field
-from planner.specialise import Facts
-from planner.weighted import Guard, Moment
+from planner.algebra.logical import Field
+from planner.delta.weighted import Guard, Moment
+from planner.firing.specialise import Facts
 
 Changes: TypeAlias = list[tuple[Row, int]]
 

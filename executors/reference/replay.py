@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from catalog.schema import TableName
 from executors.reference.firing import Changes, Firing, Log, consolidated
 from executors.reference.weighted import evaluate_weighted
-from planner.specialise import specialise
-from planner.weighted import DeltaPlan, Subplan, TableBuffer
+from planner.delta.weighted import DeltaPlan, Subplan, TableBuffer
+from planner.firing.specialise import specialise
 
 
 class Replay:

@@ -10,8 +10,8 @@ from dialect.expressions.scalar import Scalar
 from executors.reference.aggregates import aggregate, sort_key
 from executors.reference.scalar import Columns, compute
 from executors.reference.values.values import Bag, Row, equality_key
-from planner.logical import Aggregated, Field, Top
-from planner.weighted import First
+from planner.algebra.logical import Aggregated, Field, Top
+from planner.delta.weighted import First
 
 Item = TypeVar("Item")
 

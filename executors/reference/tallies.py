@@ -9,8 +9,8 @@ from executors.reference.rows import gathered
 from executors.reference.scalar import Columns, compute
 from executors.reference.values.aggregate_functions import total
 from executors.reference.values.values import Row, Value, order_key, settled
-from planner.logical import Field
-from planner.weighted import Tallied, Tally
+from planner.algebra.logical import Field
+from planner.delta.weighted import Tallied, Tally
 
 Members: TypeAlias = Sequence[tuple[Columns, int]]
 

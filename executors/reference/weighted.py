@@ -15,8 +15,8 @@ from executors.reference.rows import computed, first, grouped, named
 from executors.reference.scalar import Columns, holds
 from executors.reference.tallies import tallied
 from executors.reference.values.values import Row, equality_key
-from planner.logical import Field
-from planner.weighted import (
+from planner.algebra.logical import Field
+from planner.delta.weighted import (
     Among,
     Choose,
     Compute,

@@ -24,7 +24,7 @@ from executors.spark.session import (
     has_driver,
     open_session,
 )
-from planner.weighted import DeltaPlan
+from planner.delta.weighted import DeltaPlan
 from sources.warehouse.warehouse import FULL, error_of
 
 _ANYTHING: Final = """

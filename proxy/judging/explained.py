@@ -11,12 +11,19 @@ from catalog.signatures import Signatures
 from coordinator.planning import Maintainable
 from dialect.bound.query import Query
 from dialect.bound.text import BoundText
-from planner.delta_text import delta_text
+from planner.explain.delta_text import delta_text
+from planner.explain.logical_text import text
+from planner.explain.schedule_graph import schedule_dot
+from planner.explain.schedule_text import (
+    curve_text,
+    curve_values,
+    figure,
+    named,
+    schedule_text,
+    schedule_values,
+)
 from planner.plan import Planned
 from planner.schedule import Schedule
-from planner.schedule_dot import schedule_dot
-from planner.schedule_text import curve_text, curve_values, figure, named, schedule_text, schedule_values
-from planner.text import text
 from proxy.judging.outlook import Outlook
 from proxy.wire.verdict import Verdict
 

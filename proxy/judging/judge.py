@@ -18,7 +18,7 @@ from dialect.statements.expectations import check_expectations
 from dialect.statements.places import Places, place_of
 from executors.engines import ENGINES
 from executors.executor import EngineSettings
-from planner.delta_method import methods_of
+from planner.delta.methods import methods_of
 from proxy.judging.explained import Explain, Explained
 from proxy.judging.outlook import read_outlook
 from proxy.wire.verdict import Verdict

@@ -13,14 +13,14 @@ from coordinator.forecast import History, forecast
 from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
 from coordinator.planning import Maintainable
 from dialect.statements.expectations import rows_expected
+from planner.algebra.statistics import Statistics
 from planner.cost import Weights, weights_from
+from planner.delta.weighted import DeltaPlan
 from planner.pace import at_paces, limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.paths import paths
 from planner.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of
 from planner.simulation import Corrections, OwnWeights
-from planner.statistics import Statistics
-from planner.weighted import DeltaPlan
 
 KeptPaces: TypeAlias = Mapping[str, Any]
 """The pace, incrementability and reason of each path of a plan, by its number."""

@@ -11,7 +11,7 @@ import pytest
 from catalog.refusals import REFUSALS
 from dialect.binding.unbindable import UNBINDABLE
 from dialect.statements.options import OPTIONS
-from planner.refused import Refused
+from planner.algebra.refused import Refused
 from tests.support.checkout import ROOT
 from tests.support.recording import assert_as_recorded
 from tests.support.running.servers import Gavial

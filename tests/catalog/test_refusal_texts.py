@@ -16,7 +16,7 @@ from catalog.refusals import REFUSALS
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from dialect.binding.unbindable import UNBINDABLE
-from planner.refused import Refused
+from planner.algebra.refused import Refused
 from tests.support.binding.cases import FOLDER, Recorded, read_snapshot, recorded
 from tests.support.checkout import ROOT
 

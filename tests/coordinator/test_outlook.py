@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from coordinator.fired import Fired, Share
 from coordinator.outlook import Outlook, changed_rows, kind_of, scaled, stated
+from planner.algebra.logical import LogicalQuery
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import Weights
-from planner.incremental import derive
-from planner.logical import LogicalQuery
+from planner.delta.derive import derive
+from planner.delta.weighted import TableBuffer
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.schedule import Arrivals, Goal
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.weighted import TableBuffer
 from tests.planner.test_delta_estimate import Make
 from tests.planner.test_pace import derived
 from tests.support.planning.random_plans import FILLED, TABLES, queries

@@ -12,16 +12,16 @@ from catalog.schema import TableName
 from coordinator.outlook import Outlook, at_the_beginning
 from coordinator.pacing import Paced, due, outgrown
 from coordinator.straying import Worked, expected_rows, has_read, is_astray, is_misjudged
+from planner.algebra.logical import LogicalQuery
+from planner.algebra.statistics import Statistics, TableStatistics
 from planner.cost import Weights
+from planner.delta.derive import derive
+from planner.delta.weighted import TableBuffer
 from planner.flow import gross
-from planner.incremental import derive
-from planner.logical import LogicalQuery
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.paths import Path
 from planner.schedule import Arrivals, Goal
-from planner.statistics import Statistics, TableStatistics
-from planner.weighted import TableBuffer
 from tests.support.planning.random_plans import TABLES, queries
 
 ONE = Path(9, 1)

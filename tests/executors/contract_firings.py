@@ -48,9 +48,9 @@ from executors.executor import (
 )
 from executors.reference.firing import Changes
 from executors.rows import Schema, arrow_schema, name_of
-from planner.incremental import derive
-from planner.logical import Computed, Field, LogicalQuery
-from planner.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted
+from planner.algebra.logical import Computed, Field, LogicalQuery
+from planner.delta.derive import derive
+from planner.delta.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted
 from sources.warehouse.warehouse import Warehouse
 from tests.support.planning.random_plans import commits, queries
 from tests.support.spark.side_by_side import SideBySide

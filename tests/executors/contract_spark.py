@@ -18,7 +18,7 @@ from executors.spark.compile.nodes import view_of
 from executors.spark.compile.subplan import Statement
 from executors.spark.executor import SparkExecutor
 from executors.spark.firing import run
-from planner.weighted import Moment
+from planner.delta.weighted import Moment
 from tests.executors.contract_firings import MANY, NUMBERS, READ, Rows, firing, numbers
 
 pytestmark = pytest.mark.service

@@ -11,9 +11,9 @@ from dialect.expressions.scalar import Constant, Reference
 from executors.executor import InFile, InMemory
 from executors.passing import pass_on
 from executors.rows import Schema, arrow_schema
-from planner.logical import Computed, Field
-from planner.passed import Passed, passed
-from planner.weighted import Compute, Consolidate, Moment, Read, Step, Subplan, Weighted
+from planner.algebra.logical import Computed, Field
+from planner.delta.weighted import Compute, Consolidate, Moment, Read, Step, Subplan, Weighted
+from planner.firing.passed import Passed, passed
 
 INT = SqlType(INT4)
 ONE, TWO, THREE = (Field(number, "x", INT) for number in (1, 2, 3))

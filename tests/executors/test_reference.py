@@ -10,7 +10,7 @@ from dialect.expressions.scalar import Call, Constant, IsNull, Notation, Or, Ref
 from executors.reference.evaluate import evaluate
 from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
-from planner.logical import (
+from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
     Aggregated,
@@ -23,7 +23,7 @@ from planner.logical import (
     Scan,
     TableColumn,
 )
-from planner.weighted import (
+from planner.delta.weighted import (
     DeltaPlan,
     Moment,
     NodeBuffer,

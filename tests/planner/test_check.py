@@ -9,10 +9,10 @@ import pytest
 from catalog.schema import TableName
 from catalog.types import BOOL, INT4, INT8, SqlType
 from dialect.expressions.scalar import And, Constant, Reference
-from planner.check import check, check_unnested
-from planner.columns import passing, refer
-from planner.conditions import TRUE
-from planner.logical import (
+from planner.algebra.check import check, check_unnested
+from planner.algebra.columns import passing, refer
+from planner.algebra.conditions import TRUE
+from planner.algebra.logical import (
     Aggregate,
     Computed,
     DependentJoin,

@@ -13,10 +13,8 @@ from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
-from planner.columns import refer
-from planner.delta_method import Method
-from planner.incremental import derive
-from planner.logical import (
+from planner.algebra.columns import refer
+from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
     Aggregated,
@@ -27,7 +25,9 @@ from planner.logical import (
     Project,
     Scan,
 )
-from planner.weighted import DeltaPlan, NodeBuffer
+from planner.delta.derive import derive
+from planner.delta.methods import Method
+from planner.delta.weighted import DeltaPlan, NodeBuffer
 from tests.support.planning.random_plans import (
     FLOAT,
     FLOATS,

@@ -15,11 +15,8 @@ from dialect.expressions.scalar import Constant, Scalar
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
 from executors.reference.values.values import Row
-from planner.columns import Numbers, passing, refer
-from planner.cost import Weights
-from planner.flow import DELETES, INSERTS, UPDATES
-from planner.incremental import derive
-from planner.logical import (
+from planner.algebra.columns import Numbers, passing, refer
+from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
     Aggregated,
@@ -37,10 +34,13 @@ from planner.logical import (
     Top,
     fields,
 )
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.cost import Weights
+from planner.delta.derive import derive
+from planner.delta.weighted import DeltaPlan
+from planner.flow import DELETES, INSERTS, UPDATES
 from planner.pace import simulated
 from planner.schedule import Arrivals
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.weighted import DeltaPlan
 from tests.support.planning.random_plans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from catalog.schema import TableName
 from catalog.types import BOOLEAN
 from executors.reference.firing import Changes
-from planner import delta_inner
-from planner.columns import Numbers, refer
-from planner.conditions import conjunction
-from planner.incremental import derive
-from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
+from planner.algebra.columns import Numbers, refer
+from planner.algebra.conditions import conjunction
+from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
+from planner.delta import inner_joins
+from planner.delta.derive import derive
 from tests.planner.test_delta import follow
 from tests.support.planning.random_plans import FILLED, INTEGERS, TABLES, call, columns_of, commits, queries
 
@@ -44,6 +44,6 @@ def joined(draw: st.DrawFn) -> LogicalQuery:
 def test_halves_are_joined_first(
     most: int, query: LogicalQuery, changes: list[dict[TableName, Changes]]
 ) -> None:
-    with patch.object(delta_inner, "MOST_TERMS", most):
+    with patch.object(inner_joins, "MOST_TERMS", most):
         plan = derive(query, tables=TABLES)
     follow(plan, query, changes)

@@ -15,12 +15,12 @@ from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
-from planner.columns import Numbers, refer
-from planner.incremental import derive
-from planner.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
-from planner.specialise import Facts, specialise
-from planner.weighted import Choose, Guard, Moment, Read
-from planner.weighted_tree import within
+from planner.algebra.columns import Numbers, refer
+from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
+from planner.delta.derive import derive
+from planner.delta.weighted import Choose, Guard, Moment, Read
+from planner.delta.weighted_tree import within
+from planner.firing.specialise import Facts, specialise
 from tests.support.planning.random_plans import INTEGER, call, columns_of
 
 PARENT: Final = Table(

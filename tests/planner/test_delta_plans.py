@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from catalog.schema import TableName
-from planner.delta_text import delta_text
-from planner.incremental import derive
+from planner.algebra.statistics import Statistics, TableStatistics
+from planner.delta.derive import derive
+from planner.delta.weighted import DeltaPlan, NodeBuffer
+from planner.explain.delta_text import delta_text
 from planner.plan import Planned, plan
-from planner.statistics import Statistics, TableStatistics
-from planner.weighted import DeltaPlan, NodeBuffer
 from tests.support.binding.cases import Snapshot, read_snapshot, recorded
 from tests.support.planning.cases import FOLDER, QUERIES, bound
 from tests.support.recording import assert_as_recorded

@@ -8,10 +8,10 @@ from catalog.storage import Plain
 from catalog.types import INT4, SqlType
 from executors.rows import Schema
 from executors.spark.compile.subplan import compile_subplan
-from planner.conditions import TRUE
-from planner.driven import is_driven
-from planner.logical import Field
-from planner.weighted import Among, Matched, Moment, Pairs, Read, Step, Subplan, Sum, Use, Weighted
+from planner.algebra.conditions import TRUE
+from planner.algebra.logical import Field
+from planner.delta.weighted import Among, Matched, Moment, Pairs, Read, Step, Subplan, Sum, Use, Weighted
+from planner.firing.driven import is_driven
 
 KEY, OTHER = Field(1, "x", SqlType(INT4)), Field(2, "y", SqlType(INT4))
 CHANGE, STATE = Read(0, Moment.CHANGE, (KEY,)), Read(1, Moment.BEFORE, (OTHER,))

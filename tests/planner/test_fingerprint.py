@@ -25,9 +25,9 @@ from dialect.expressions.scalar import (
     Or,
     Reference,
 )
-from planner.fingerprint import fingerprint
-from planner.logical import Field
-from planner.weighted import DeltaPlan, Moment, NodeBuffer, Read, Step, Subplan, TableBuffer, Where
+from planner.algebra.logical import Field
+from planner.delta.fingerprint import fingerprint
+from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Step, Subplan, TableBuffer, Where
 from tests.planner.test_delta_plans import planned
 from tests.support.planning.cases import QUERIES
 

@@ -15,10 +15,10 @@ from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.rows import computed
 from executors.reference.values.values import Bag
-from planner.finish import Finished, finish
-from planner.logical import LogicalQuery
-from planner.translate import translate
-from planner.unnest import unnest
+from planner.algebra.logical import LogicalQuery
+from planner.delta.finish import Finished, finish
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from tests.support.binding.cases import Snapshot, read_snapshot, recorded
 from tests.support.planning.cases import QUERIES, bound
 from tests.support.planning.random_plans import TABLES, commits, queries

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from catalog.errors import InvalidParameterValue
 from catalog.schema import TableName
 from dialect.statements.options import METHODS, PACES
-from planner.delta_method import Method, methods_of
-from planner.incremental import derive
-from planner.logical import LogicalQuery
+from planner.algebra.logical import LogicalQuery
+from planner.algebra.statistics import Statistics, TableStatistics
+from planner.delta.derive import derive
+from planner.delta.methods import Method, methods_of
+from planner.delta.weighted import DeltaPlan
+from planner.explain.schedule_text import curve_text, named, schedule_text
 from planner.pace import schedule
 from planner.plan import plan
 from planner.schedule import Arrivals, Goal, Paces, Schedule, goal_of
-from planner.schedule_text import curve_text, named, schedule_text
-from planner.statistics import Statistics, TableStatistics
-from planner.weighted import DeltaPlan
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded
 from tests.support.planning.cases import QUERIES, bound

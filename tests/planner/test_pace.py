@@ -14,20 +14,31 @@ from hypothesis import strategies as st
 
 from catalog.schema import TableName
 from catalog.types import BOOLEAN, NUMERIC, SqlType
-from planner.columns import refer
+from planner.algebra.columns import refer
+from planner.algebra.logical import (
+    Filter,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Order,
+    Output,
+    Plan,
+    Scan,
+    Top,
+    fields,
+)
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import Weights
-from planner.incremental import derive
-from planner.logical import Filter, Join, JoinKind, LogicalQuery, Order, Output, Plan, Scan, Top, fields
+from planner.delta.derive import derive
+from planner.delta.weighted import DeltaPlan, NodeBuffer
+from planner.explain.schedule_text import curve_text, schedule_text
 from planner.pace import schedule, scheduled, simulated
 from planner.pace_knobs import path_knobs, table_knobs, whole_knob
 from planner.pace_reasons import DECLINED, FED_ONCE, IDLE, LITTLE
 from planner.paths import Path
 from planner.plan import plan as plan_query
 from planner.schedule import Arrivals, Goal, Schedule
-from planner.schedule_text import curve_text, schedule_text
 from planner.simulation import Correction
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.weighted import DeltaPlan, NodeBuffer
 from tests.planner.test_delta_estimate import Make
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded

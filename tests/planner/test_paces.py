@@ -15,11 +15,11 @@ from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
-from planner.delta_method import Method
-from planner.incremental import derive
-from planner.logical import LogicalQuery
+from planner.algebra.logical import LogicalQuery
+from planner.delta.derive import derive
+from planner.delta.methods import Method
+from planner.delta.weighted import NodeBuffer, TableBuffer
 from planner.paths import Path
-from planner.weighted import NodeBuffer, TableBuffer
 from tests.planner.test_delta import METHODS, apply
 from tests.support.planning.random_plans import TABLES, commits, queries
 

@@ -12,10 +12,10 @@ import pytest
 from catalog.errors import StatementTooComplex
 from dialect.bound.query import Query
 from executors.spark.compile.subplan import compile_subplan, schemas_of
+from planner.algebra.statistics import Statistics
+from planner.delta.weighted import DeltaPlan, Pairs
+from planner.delta.weighted_tree import within
 from planner.plan import plan
-from planner.statistics import Statistics
-from planner.weighted import DeltaPlan, Pairs
-from planner.weighted_tree import within
 from tests.support.binding.cases import Snapshot, read_snapshot
 from tests.support.planning.large_queries import SHAPES, TABLES, TOO_LARGE
 

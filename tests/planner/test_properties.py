@@ -16,12 +16,12 @@ from catalog.types import BOOLEAN
 from dialect.expressions.scalar import Branch, Case, Coalesce, Constant, IsNull, NullIf, Or, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.values.values import Bag, Row, equality_key
-from planner.columns import refer
-from planner.dependencies import Columns
-from planner.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields
-from planner.nullability import is_never_null
-from planner.properties import properties
-from planner.tree import nodes
+from planner.algebra.columns import refer
+from planner.algebra.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields
+from planner.algebra.tree import nodes
+from planner.facts.dependencies import Columns
+from planner.facts.nullability import is_never_null
+from planner.facts.properties import properties
 from tests.support.planning.random_plans import INTEGER, TABLES, call, columns_of, plans, rows
 
 

@@ -20,15 +20,15 @@ from dialect.binding.canonical_text import read_query
 from dialect.binding.query import QueryBinder
 from dialect.binding.views import BoundViews
 from dialect.expressions.scalar import And
-from planner.conditions import TRUE
-from planner.logical import Filter, Plan
-from planner.optimise import MOST_ROUNDS, Stage, UnsettledRulesWarning, optimise
-from planner.rules import order_joins
-from planner.statistics import Statistics, TableStatistics
-from planner.text import text
-from planner.translate import translate
-from planner.tree import transform
-from planner.unnest import unnest
+from planner.algebra.conditions import TRUE
+from planner.algebra.logical import Filter, Plan
+from planner.algebra.statistics import Statistics, TableStatistics
+from planner.algebra.tree import transform
+from planner.explain.logical_text import text
+from planner.optimise.optimise import MOST_ROUNDS, Stage, UnsettledRulesWarning, optimise
+from planner.optimise.rules import order_joins
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from tests.support.binding.cases import Snapshot, read_snapshot
 from tests.support.recording import RECORDING
 
@@ -133,7 +133,7 @@ def test_rules_that_never_settle_are_a_warning_and_an_error_in_tests(
     rule: Callable[[Plan], Plan], rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case("off=prune_columns", "SELECT label FROM bound.things WHERE whole > 1 AND whole < 9", "")
-    monkeypatch.setattr("planner.optimise.stages", lambda *_: (Stage("odd", (("odd_rule", rule),)),))
+    monkeypatch.setattr("planner.optimise.optimise.stages", lambda *_: (Stage("odd", (("odd_rule", rule),)),))
     said = f"the rules odd_rule of the stage 'odd' do not settle: .* after {rounds} rounds"
     with pytest.warns(UnsettledRulesWarning, match=said):
         _plan, fired = planned(case)

@@ -11,13 +11,13 @@ from catalog.schema import TableName
 from catalog.types import BOOLEAN
 from executors.reference.firing import Changes, consolidated
 from executors.reference.replay import Replay
-from planner.columns import Numbers, refer
-from planner.delta_method import METHODS, Method
-from planner.incremental import derive
-from planner.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
-from planner.specialise import Facts, specialise
-from planner.weighted import Choose, Guard, Moment, Read, Subplan
-from planner.weighted_tree import within
+from planner.algebra.columns import Numbers, refer
+from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
+from planner.delta.derive import derive
+from planner.delta.methods import METHODS, Method
+from planner.delta.weighted import Choose, Guard, Moment, Read, Subplan
+from planner.delta.weighted_tree import within
+from planner.firing.specialise import Facts, specialise
 from tests.support.planning.random_plans import TABLES, call, columns_of, commits, queries
 
 

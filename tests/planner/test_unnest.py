@@ -15,13 +15,13 @@ from dialect.binding.bind import bind
 from dialect.bound.expression import Column as BoundColumn
 from dialect.bound.expression import Constant
 from dialect.bound.query import Derived, OutputColumn, Query, Select, Target
-from planner.check import check_unnested
-from planner.columns import numbers_after, renumbered
-from planner.logical import Distinct, Join, JoinKind, LogicalQuery, Output
-from planner.text import text
-from planner.translate import translate
-from planner.tree import nodes
-from planner.unnest import unnest
+from planner.algebra.check import check_unnested
+from planner.algebra.columns import numbers_after, renumbered
+from planner.algebra.logical import Distinct, Join, JoinKind, LogicalQuery, Output
+from planner.algebra.tree import nodes
+from planner.explain.logical_text import text
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from tests.support.binding.cases import Snapshot, read_snapshot, recorded
 from tests.support.planning.cases import FOLDER, QUERIES, bound, plans
 

@@ -25,15 +25,15 @@ from executors.reference.evaluate import evaluate
 from executors.reference.rows import computed
 from executors.reference.values.values import Bag
 from executors.spark.compile.subplan import compile_subplan, schemas_of
-from planner.delta_method import METHODS
-from planner.finish import Finished, finish
-from planner.incremental import derive
-from planner.logical import LogicalQuery
-from planner.optimise import optimise
-from planner.statistics import Statistics
-from planner.text import text
-from planner.translate import translate
-from planner.unnest import unnest
+from planner.algebra.logical import LogicalQuery
+from planner.algebra.statistics import Statistics
+from planner.delta.derive import derive
+from planner.delta.finish import Finished, finish
+from planner.delta.methods import METHODS
+from planner.explain.logical_text import text
+from planner.optimise.optimise import optimise
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from tests.support.binding.cases import Snapshot, read_snapshot
 
 _NO_VIEWS: Final = BoundViews({}, lambda _view, _others: pytest.fail("no view here"))

@@ -21,7 +21,7 @@ from dialect.statements.statement import Query
 from executors.engines import ENGINES
 from executors.executor import EngineSettings
 from planner.cost import Weights
-from planner.delta_method import methods_of
+from planner.delta.methods import methods_of
 from planner.delta_program import FEATURES
 from planner.schedule import Arrivals
 from proxy.judging.explained import Explain

@@ -15,7 +15,7 @@ from dialect.spark.rendered import Rendered, cast, failing, unsupported
 from executors.rows import WEIGHT
 from executors.spark.compile.collections import COLLECTIONS, collected
 from executors.spark.compile.sums import checked_total, counted, decimal_sum, exact_number, float_total, total
-from planner.logical import SINGLE, AggregateCall
+from planner.algebra.logical import SINGLE, AggregateCall
 
 Build: TypeAlias = Callable[[AggregateCall, Rendered, str], Rendered]
 """Writes an aggregate of one argument under a FILTER clause."""

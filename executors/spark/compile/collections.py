@@ -12,7 +12,7 @@ from dialect.spark.expressions import Environment
 from dialect.spark.order import sort_key
 from dialect.spark.rendered import Rendered, text_literal, unsupported
 from executors.rows import WEIGHT
-from planner.logical import AggregateCall, Order
+from planner.algebra.logical import AggregateCall, Order
 
 _STRING: Final = 3538
 _ARRAY: Final = 2335

@@ -13,8 +13,8 @@ from executors.rows import WEIGHT
 from executors.spark.compile.aggregates import aggregated
 from executors.spark.compile.relation import Relation, selection
 from executors.spark.compile.sums import NUMBER_OF_ROWS, counted, total
-from planner.logical import Aggregated, Field
-from planner.weighted import Tallied, Tally
+from planner.algebra.logical import Aggregated, Field
+from planner.delta.weighted import Tallied, Tally
 
 
 def tallied(
@@ -44,7 +44,7 @@ def _by(child: Relation, keys: Sequence[Field], outcome: dict[int, Rendered]) ->
 
 
 def _key(key: Rendered) -> str:
-    """What is equal in a group; numerics come trimmed (planner/written_numbers.py)."""
+    """What is equal in a group; numerics come trimmed (planner/delta/numbers/written.py)."""
     return key.sql if isinstance(key.storage, Written) else comparable(key).sql
 
 

@@ -17,9 +17,8 @@ from dialect.spark.rendered import Rendered, common_storage, spark_type
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile.groups import grouped, tallied
 from executors.spark.compile.relation import Relation, listed, selection
-from planner.driven import is_driven
-from planner.logical import Field, Order
-from planner.weighted import (
+from planner.algebra.logical import Field, Order
+from planner.delta.weighted import (
     Among,
     Choose,
     Compute,
@@ -39,6 +38,7 @@ from planner.weighted import (
     Weighted,
     Where,
 )
+from planner.firing.driven import is_driven
 
 _LARGEST: Final = 2**63 - 1
 

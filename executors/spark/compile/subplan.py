@@ -14,9 +14,9 @@ from dialect.spark.rendered import common_storage, unsupported
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile.nodes import Compiler
 from executors.spark.compile.relation import selection
-from planner.driven import is_driven
-from planner.logical import Field
-from planner.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer
+from planner.algebra.logical import Field
+from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer
+from planner.firing.driven import is_driven
 
 # A subplan's own rows are among what it reads: the widths of its columns grow until nothing changes.
 _MOST_ROUNDS: Final = 12

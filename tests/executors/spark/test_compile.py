@@ -14,9 +14,9 @@ from dialect.spark.expressions import DEFAULT
 from executors.reference.firing import Changes
 from executors.spark.executor import SparkExecutor, spark_schemas
 from executors.spark.session import SparkSettings, close_session, open_session
-from planner.delta_method import Method
-from planner.incremental import derive
-from planner.logical import LogicalQuery
+from planner.algebra.logical import LogicalQuery
+from planner.delta.derive import derive
+from planner.delta.methods import Method
 from tests.support.planning.random_plans import commits, queries
 from tests.support.spark.side_by_side import SideBySide
 

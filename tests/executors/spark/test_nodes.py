@@ -25,8 +25,8 @@ from executors.rows import Schema, arrow_schema
 from executors.spark.compile.nodes import Compiler, view_of
 from executors.spark.firing import collect, fire
 from executors.spark.session import SparkSettings, close_session, open_session
-from planner.logical import SINGLE, AggregateCall, Aggregated, Computed, Field, Order
-from planner.weighted import (
+from planner.algebra.logical import SINGLE, AggregateCall, Aggregated, Computed, Field, Order
+from planner.delta.weighted import (
     Compute,
     Consolidate,
     First,

@@ -29,10 +29,10 @@ from executors.rows import arrow_schema
 from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
 from executors.spark.session import SparkSettings, close_session, open_session
-from planner.incremental import derive
-from planner.logical import LogicalQuery
+from planner.algebra.logical import LogicalQuery
+from planner.delta.derive import derive
+from planner.delta.weighted import DeltaPlan, TableBuffer
 from planner.paths import Path, paths
-from planner.weighted import DeltaPlan, TableBuffer
 from sources.decode.arrow import arrow_type
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.planner.test_delta import apply

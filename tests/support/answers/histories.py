@@ -36,14 +36,14 @@ from executors.reference.arrow import as_arrow
 from executors.reference.values.values import Row
 from executors.rows import arrow_schema
 from executors.spark.executor import SparkEngine, SparkExecutor
-from planner.columns import numbers_after
-from planner.delta_method import METHODS, Method
-from planner.optimise import stages
+from planner.algebra.columns import numbers_after
+from planner.algebra.statistics import Statistics
+from planner.delta.methods import METHODS, Method
+from planner.optimise.optimise import stages
 from planner.paths import Path, paths
 from planner.plan import Planned, plan
-from planner.statistics import Statistics
-from planner.translate import translate
-from planner.unnest import unnest
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.support.capture.databases import oid_of
 from tests.support.planning.differential import rows_and_work

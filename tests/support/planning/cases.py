@@ -9,11 +9,11 @@ from pathlib import Path
 from catalog.errors import Error
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
-from planner.check import check, check_unnested
-from planner.logical import LogicalQuery
-from planner.text import text
-from planner.translate import translate
-from planner.unnest import unnest
+from planner.algebra.check import check, check_unnested
+from planner.algebra.logical import LogicalQuery
+from planner.explain.logical_text import text
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from tests.support.binding import cases
 from tests.support.binding.cases import Recorded, Snapshot
 from tests.support.checkout import ROOT

@@ -24,17 +24,17 @@ from executors.reference.evaluate import evaluate
 from executors.reference.replay import Replay
 from executors.reference.values.input import read
 from executors.reference.values.values import Contents, Row, equality_key
-from planner.columns import numbers_after
-from planner.delta_method import METHODS
-from planner.incremental import derive
-from planner.logical import Aggregate, DependentJoin, Join, JoinKind, LogicalQuery, Plan, Scan, Top
-from planner.optimise import optimise, stages
-from planner.statistics import Statistics
-from planner.translate import translate
-from planner.tree import children
-from planner.unnest import unnest
-from planner.weighted import Pairs, Subplan
-from planner.weighted_tree import within
+from planner.algebra.columns import numbers_after
+from planner.algebra.logical import Aggregate, DependentJoin, Join, JoinKind, LogicalQuery, Plan, Scan, Top
+from planner.algebra.statistics import Statistics
+from planner.algebra.tree import children
+from planner.delta.derive import derive
+from planner.delta.methods import METHODS
+from planner.delta.weighted import Pairs, Subplan
+from planner.delta.weighted_tree import within
+from planner.optimise.optimise import optimise, stages
+from planner.translate.translate import translate
+from planner.unnest.unnest import unnest
 from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.checkout import ROOT
 from tests.support.planning.random_queries import RandomQueries

@@ -13,8 +13,8 @@ from catalog.types import BOOL, BOOLEAN, FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import And, Call, Constant, IsNull, Not, Notation, Or, Scalar
 from executors.reference.firing import Changes
 from executors.reference.values.values import Row
-from planner.columns import Numbers, passing, refer, renumbered
-from planner.logical import (
+from planner.algebra.columns import Numbers, passing, refer, renumbered
+from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
     Aggregated,

@@ -6,9 +6,9 @@ from datetime import date
 from typing import Final
 
 from catalog.schema import TableName
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import Weights
 from planner.schedule import Arrivals
-from planner.statistics import ColumnStatistics, Statistics, TableStatistics
 
 
 def _days(text: str) -> float:

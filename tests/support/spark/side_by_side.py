@@ -9,7 +9,7 @@ from executors.reference.arrow import as_changes, as_table
 from executors.reference.firing import consolidated
 from executors.reference.replay import Replay
 from executors.rows import Schema, name_of
-from planner.weighted import DeltaPlan, Subplan
+from planner.delta.weighted import DeltaPlan, Subplan
 
 
 class Logs:

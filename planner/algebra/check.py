@@ -1,0 +1,117 @@
+"""What holds of every plan; looked at after every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from catalog.types import BOOL, SqlType
+from dialect.expressions.scalar import And, Or, Reference, Scalar
+from planner.algebra.columns import column_numbers, refer
+from planner.algebra.logical import (
+    Aggregate,
+    DependentJoin,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Plan,
+    Project,
+    Scan,
+    Union,
+    Values,
+    fields,
+)
+from planner.algebra.scalar_tree import arguments, inside
+from planner.algebra.tree import children, expressions, nodes
+
+
+def check(query: LogicalQuery) -> None:
+    """Every column has one number, is there where it is read, and has there the type it is read with."""
+    _Check().plan(query.plan, {})
+    missing = {output.column for output in query.outputs} - column_numbers(query.plan)
+    assert not missing, f"the answer's columns {sorted(missing)} are not in the plan"
+
+
+def check_unnested(query: LogicalQuery) -> None:
+    """The same, and no part of the plan hangs on another's rows."""
+    check(query)
+    for node in nodes(query.plan):
+        assert not isinstance(node, DependentJoin), "a dependent join is left"
+
+
+@dataclass
+class _Check:
+    made: set[int] = field(default_factory=set)
+
+    def plan(self, plan: Plan, around: Mapping[int, SqlType]) -> None:
+        """Check the node and all below it; `around` are the columns of the rows it is computed for."""
+        inputs = children(plan)
+        for number, child in enumerate(inputs):
+            seen = around
+            if number == 1 and isinstance(plan, DependentJoin):
+                seen = {**around, **_types(fields(plan.left))}
+            self.plan(child, seen)
+        types = {column: type_ for child in inputs for column, type_ in _types(fields(child)).items()}
+        for expression in expressions(plan):
+            _expression(expression, {**around, **types})
+        self._made(plan, types)
+        _shape(plan)
+
+    def _made(self, plan: Plan, known: Mapping[int, SqlType]) -> None:
+        match plan:
+            case Scan(columns=columns):
+                made = [column.field.column for column in columns]
+            case Values(fields=fields_) | Union(fields=fields_):
+                made = [field.column for field in fields_]
+            case Aggregate(columns=aggregated):
+                made = [column.field.column for column in aggregated]
+            case Project(columns=computed):
+                for column in computed:
+                    if column.field.column in known:
+                        assert column.value == refer(column.field), f"{column} is another column"
+                made = [column.field.column for column in computed if column.field.column not in known]
+            case _:
+                made = []
+        assert len(set(made)) == len(made), f"a number stands for two columns of {type(plan).__name__}"
+        assert not self.made & {*made}, f"columns {sorted(self.made & {*made})} are made twice"
+        self.made |= {*made}
+
+
+def _types(fields_: tuple[Field, ...]) -> dict[int, SqlType]:
+    return {field.column: field.type for field in fields_}
+
+
+def _expression(expression: Scalar, known: Mapping[int, SqlType]) -> None:
+    for part in inside(expression):
+        match part:
+            case Reference(column=column, type=type_):
+                assert column in known, f"column {column} is read where it is not"
+                assert type_ == known[column], f"column {column} is {known[column]}, read as {type_}"
+            case And() | Or():
+                assert not any(isinstance(inner, type(part)) for inner in arguments(part)), (
+                    "AND in AND or OR in OR"
+                )
+
+
+def _shape(plan: Plan) -> None:
+    match plan:
+        case Filter(condition=condition):
+            assert condition.type.oid == BOOL
+        case Join(condition=condition):
+            assert condition.type.oid == BOOL
+        case DependentJoin(kind=kind, condition=condition):
+            assert condition.type.oid == BOOL
+            assert kind not in (JoinKind.RIGHT, JoinKind.FULL)
+        case Aggregate(input=child, keys=keys):
+            columns = {(field.column, field.type) for field in fields(child)}  # a name is only shown
+            assert {(field.column, field.type) for field in keys} <= columns, (
+                "a key that is no column of the input"
+            )
+        case Union(inputs=inputs, fields=fields_):
+            for input in inputs:
+                oids = [column.type.oid for column in fields(input)]
+                assert oids == [column.type.oid for column in fields_], "inputs of a union differ"
+        case Values(rows=rows, fields=fields_):
+            assert all(len(row) == len(fields_) for row in rows)

@@ -1,0 +1,149 @@
+"""Which columns a plan gives and needs, and how they are exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from catalog.errors import StatementTooComplex
+from catalog.types import SqlType
+from dialect.expressions.scalar import Reference, Scalar
+from planner.algebra.logical import Aggregate, Computed, Field, Plan, Project, Scan, Union, Values, fields
+from planner.algebra.scalar_tree import inside, transform_scalar
+from planner.algebra.tree import children, expressions, nodes, with_children, with_expressions
+
+_MOST: Final = 100_000
+"""Numbers in a plan: what grows beyond comes from subqueries inside each other, each copied several times."""
+
+
+@dataclass
+class Numbers:
+    """Gives every column of a plan a number of its own."""
+
+    last: int = 0
+
+    def field(self, name: str, type: SqlType) -> Field:
+        """A new column."""
+        self.last += 1
+        if self.last > _MOST:
+            raise StatementTooComplex(
+                "the query has too many subqueries inside each other",
+                hint="Write some of them as joins, or keep their rows in a table.",
+            )
+        return Field(self.last, name, type)
+
+
+def numbers_after(plan: Plan) -> Numbers:
+    """Numbers that the plan does not use."""
+    return Numbers(max((field.column for node in nodes(plan) for field in fields(node)), default=0))
+
+
+def refer(field: Field) -> Reference:
+    """The column as an expression."""
+    return Reference(field.column, field.type)
+
+
+def passing(fields_: Iterable[Field]) -> tuple[Computed, ...]:
+    """The columns of a Project that pass unchanged."""
+    return tuple(Computed(field, refer(field)) for field in fields_)
+
+
+def column_numbers(plan: Plan) -> frozenset[int]:
+    """The columns that the plan gives."""
+    return frozenset(field.column for field in fields(plan))
+
+
+def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
+    """The plan with exactly these of its columns, in this order."""
+    return plan if fields(plan) == columns else Project(plan, passing(columns))
+
+
+def references(*scalars: Scalar) -> frozenset[int]:
+    """The columns that stand in the expressions."""
+    parts = chain.from_iterable(map(inside, scalars))
+    return frozenset(expression.column for expression in parts if isinstance(expression, Reference))
+
+
+def free_columns(plan: Plan) -> frozenset[int]:
+    """The columns that the plan needs and does not have: those of the queries around it."""
+    return FreeColumns().of(plan)
+
+
+class FreeColumns:
+    """Free columns of a plan and of all its parts, each looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Plan, frozenset[int]]] = {}  # by identity: hashing a plan walks over it
+
+    def of(self, plan: Plan) -> frozenset[int]:
+        """The columns that the plan needs and does not have."""
+        known = self._known.get(id(plan))
+        if known is None:
+            inputs = children(plan)
+            needed = references(*expressions(plan)).union(*map(self.of, inputs))
+            free = needed.difference(*map(column_numbers, inputs)) if needed else needed
+            known = self._known[id(plan)] = plan, free
+        return known[1]
+
+
+def substitute(scalar: Scalar, replacements: Mapping[int, Scalar]) -> Scalar:
+    """The expression with columns replaced by expressions."""
+
+    def change(part: Scalar) -> Scalar:
+        return replacements.get(part.column, part) if isinstance(part, Reference) else part
+
+    return transform_scalar(scalar, change)
+
+
+def substitute_in_plan(plan: Plan, replacements: Mapping[int, Scalar]) -> Plan:
+    """The plan with its free columns replaced."""
+    inputs = tuple(substitute_in_plan(child, replacements) for child in children(plan))
+    return with_expressions(
+        with_children(plan, inputs), lambda expression: substitute(expression, replacements)
+    )
+
+
+def renumbered(plan: Plan, numbers: Numbers) -> tuple[Plan, Mapping[int, Field]]:
+    """The plan over again with columns of its own, and for each old number the new column.
+
+    Free columns stay what they are: the copy may stand beside the original.
+    """
+    copy = _Copy(numbers, {}, {})
+    return copy.plan(plan), copy.made
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    numbers: Numbers
+    made: dict[int, Field]
+    replacements: dict[int, Scalar]
+
+    def plan(self, plan: Plan) -> Plan:
+        plan = with_children(plan, tuple(self.plan(child) for child in children(plan)))
+        plan = with_expressions(plan, lambda expression: substitute(expression, self.replacements))
+        match plan:
+            case Scan(columns=table):
+                return replace(
+                    plan, columns=tuple(replace(column, field=self.new(column.field)) for column in table)
+                )
+            case Values(fields=fields_) | Union(fields=fields_):
+                return replace(plan, fields=tuple(self.new(field) for field in fields_))
+            case Project(columns=columns):
+                return replace(
+                    plan, columns=tuple(replace(column, field=self.new(column.field)) for column in columns)
+                )
+            case Aggregate(keys=keys, columns=calls):
+                return replace(
+                    plan,
+                    keys=tuple(self.new(field) for field in keys),
+                    columns=tuple(replace(column, field=self.new(column.field)) for column in calls),
+                )
+        return plan
+
+    def new(self, field: Field) -> Field:
+        if field.column not in self.made:
+            self.made[field.column] = self.numbers.field(field.name, field.type)
+            self.replacements[field.column] = refer(self.made[field.column])
+        return self.made[field.column]

@@ -1,0 +1,145 @@
+"""Walks over plans: knows every node, decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from dialect.expressions.scalar import Scalar
+from planner.algebra.logical import (
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    Computed,
+    DependentJoin,
+    Distinct,
+    Filter,
+    Join,
+    Order,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+)
+
+Rule: TypeAlias = Callable[[Plan], Plan]
+Change: TypeAlias = Callable[[Scalar], Scalar]
+
+
+def children(plan: Plan) -> tuple[Plan, ...]:
+    """The node's inputs."""
+    match plan:
+        case Scan() | Values():
+            return ()
+        case Filter(input=child) | Project(input=child) | Aggregate(input=child):
+            return (child,)
+        case Distinct(input=child) | Top(input=child):
+            return (child,)
+        case Join(left=left, right=right) | DependentJoin(left=left, right=right):
+            return (left, right)
+        case Union(inputs=inputs):
+            return inputs
+        case _:
+            assert_never(plan)
+
+
+def with_children(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
+    """The node over other inputs; itself where they are the same objects."""
+    if all(new is old for new, old in zip(inputs, children(plan), strict=True)):
+        return plan
+    match plan:
+        case Scan() | Values():
+            return plan
+        case Filter() | Project() | Aggregate() | Distinct() | Top():
+            return replace(plan, input=inputs[0])
+        case Join() | DependentJoin():
+            return replace(plan, left=inputs[0], right=inputs[1])
+        case Union():
+            return replace(plan, inputs=inputs)
+        case _:
+            assert_never(plan)
+
+
+def transform(plan: Plan, rule: Rule) -> Plan:
+    """The rule applied to every node, from the leaves up."""
+    return rule(with_children(plan, tuple(transform(child, rule) for child in children(plan))))
+
+
+def transform_down(plan: Plan, rule: Rule) -> Plan:
+    """The rule applied to every node, from the root down: what it moves down it meets again below."""
+    changed = rule(plan)
+    return with_children(changed, tuple(transform_down(child, rule) for child in children(changed)))
+
+
+def nodes(plan: Plan) -> Iterator[Plan]:
+    """The node and all below it, from the root down and left to right."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(children(node))
+
+
+def expressions(plan: Plan) -> tuple[Scalar, ...]:
+    """The node's own expressions, not those of its inputs."""
+    match plan:
+        case Scan() | Distinct() | Union():
+            return ()
+        case Values(rows=rows):
+            return tuple(value for row in rows for value in row)
+        case Filter(condition=condition) | Join(condition=condition) | DependentJoin(condition=condition):
+            return (condition,)
+        case Project(columns=columns):
+            return tuple(column.value for column in columns)
+        case Aggregate(columns=aggregated):
+            return tuple(value for column in aggregated for value in call_expressions(column.call))
+        case Top(order=order):
+            return tuple(key.value for key in order)
+        case _:
+            assert_never(plan)
+
+
+def call_expressions(call: AggregateCall) -> tuple[Scalar, ...]:
+    """What an aggregate computes from each row: arguments, order and condition."""
+    condition = () if call.condition is None else (call.condition,)
+    return (*call.arguments, *(key.value for key in call.order), *condition)
+
+
+def with_expressions(plan: Plan, change: Change) -> Plan:
+    """The node with each of its own expressions replaced."""
+    match plan:
+        case Scan() | Distinct() | Union():
+            return plan
+        case Values(rows=rows):
+            return replace(plan, rows=tuple(tuple(change(value) for value in row) for row in rows))
+        case Filter(condition=condition) | Join(condition=condition) | DependentJoin(condition=condition):
+            return replace(plan, condition=change(condition))
+        case Project(columns=columns):
+            return replace(
+                plan, columns=tuple(Computed(column.field, change(column.value)) for column in columns)
+            )
+        case Aggregate(columns=aggregated):
+            changed = tuple(
+                Aggregated(column.field, _with_call(column.call, change)) for column in aggregated
+            )
+            return replace(plan, columns=changed)
+        case Top(order=order):
+            return replace(plan, order=_with_order(order, change))
+        case _:
+            assert_never(plan)
+
+
+def _with_call(call: AggregateCall, change: Change) -> AggregateCall:
+    return replace(
+        call,
+        arguments=tuple(change(argument) for argument in call.arguments),
+        order=_with_order(call.order, change),
+        condition=None if call.condition is None else change(call.condition),
+    )
+
+
+def _with_order(order: tuple[Order, ...], change: Change) -> tuple[Order, ...]:
+    return tuple(replace(key, value=change(key.value)) for key in order)

@@ -1,0 +1,1 @@
+"""Plans to what is done with changes."""

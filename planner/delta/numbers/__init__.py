@@ -1,0 +1,1 @@
+"""Numbers whose digits, or NaN, hang on all rows of a group."""

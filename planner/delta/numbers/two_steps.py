@@ -1,0 +1,93 @@
+"""Groups whose digits are a maximum, in two steps, so that rows that go need no look at those that stay.
+
+γ_(G; f(x), max(d)) = γ_(G; f'(p), max(d))(γ_(G, d; p = f(x))): a maximum cannot be taken back. But numbers
+have few different digits, so what is kept below is hardly more than the groups; sums and counts keep it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from catalog.types import INT4, INT8, NUMERIC, SqlType
+from dialect.expressions.scalar import Branch, Case, Cast, CastMethod, Coalesce, Constant, Scalar
+from planner.algebra.columns import Numbers, passing, refer
+from planner.algebra.logical import Aggregate, Aggregated, Computed, Field, Plan, Project, fields
+
+_COUNTS: Final = frozenset((2147, 2803))
+_INTEGER_SUMS: Final = frozenset((2108, 2109))
+_SUM_OF_INT8: Final = 2107
+_SUM: Final = 2114
+_OF_THEIR_OWN: Final = frozenset(("min", "max", "bool_and", "bool_or", "every"))
+_NUMERIC_TO_INT8: Final = 1779
+_MOST: Final = 3
+"""With more columns of different digits than these, one step is better than two."""
+
+_INT4: Final = SqlType(INT4)
+_INT8: Final = SqlType(INT8)
+_NUMERIC: Final = SqlType(NUMERIC)
+
+
+def in_two_steps(aggregate: Aggregate, digits: Collection[int], numbers: Numbers) -> Plan:
+    """The same columns; `digits` are those that are the maximum of an int4. As it is where that cannot be."""
+    others = [column for column in aggregate.columns if column.field.column not in digits]
+    if not 0 < len(digits) <= _MOST or not all(map(_is_partial, others)):
+        return aggregate
+    maxima = [column for column in aggregate.columns if column.field.column in digits]
+    keys = {column.field.column: numbers.field("digits", _INT4) for column in maxima}
+    below = Project(
+        aggregate.input,
+        (
+            *passing(fields(aggregate.input)),
+            *(Computed(keys[column.field.column], _entering(column)) for column in maxima),
+        ),
+    )
+    partial = {
+        column.field.column: replace(column, field=numbers.field(column.field.name, column.field.type))
+        for column in others
+    }
+    step = Aggregate(below, (*aggregate.keys, *keys.values()), tuple(partial.values()))
+    values: dict[int, Scalar] = {}
+    columns = []
+    for column in aggregate.columns:
+        if column.field.column in digits:
+            call = replace(column.call, arguments=(refer(keys[column.field.column]),), condition=None)
+            columns.append(replace(column, call=call))
+        else:
+            columns.append(_whole(column, partial[column.field.column].field, values, numbers))
+    whole = Aggregate(step, aggregate.keys, tuple(columns))
+    if not values:
+        return whole
+    return Project(
+        whole,
+        tuple(Computed(field, values.get(field.column, refer(field))) for field in fields(aggregate)),
+    )
+
+
+def _is_partial(column: Aggregated) -> bool:
+    call = column.call
+    if call.distinct or call.order:
+        return False
+    return call.function in (*_COUNTS, *_INTEGER_SUMS, _SUM_OF_INT8, _SUM) or call.name in _OF_THEIR_OWN
+
+
+def _entering(column: Aggregated) -> Scalar:
+    """What the maximum is of, NULL in rows that do not count."""
+    [value] = column.call.arguments
+    if column.call.condition is None:
+        return value
+    return Case((Branch(column.call.condition, value),), Constant(None, value.type), value.type)
+
+
+def _whole(column: Aggregated, partial: Field, values: dict[int, Scalar], numbers: Numbers) -> Aggregated:
+    """The aggregate over its parts; where it has another type then, `values` makes the column of it."""
+    call = replace(column.call, arguments=(refer(partial),), condition=None)
+    if call.function not in (*_COUNTS, *_INTEGER_SUMS):
+        return replace(column, call=replace(call, function=_SUM) if call.function == _SUM_OF_INT8 else call)
+    total = numbers.field(column.field.name, _NUMERIC)
+    value: Scalar = Cast(refer(total), CastMethod.FUNCTION, _NUMERIC_TO_INT8, _INT8)
+    if call.function in _COUNTS:
+        value = Coalesce((value, Constant("0", _INT8)), _INT8)
+    values[column.field.column] = value
+    return Aggregated(total, replace(call, function=_SUM_OF_INT8, name="sum", type=_NUMERIC))

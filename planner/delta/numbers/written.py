@@ -1,0 +1,376 @@
+"""Numerics that are equal but written differently: what groups of them and sums of them look like.
+
+PostgreSQL shows a group by the value that came first to it, and a sum with as many digits as the longest of
+what was summed. Here both show the digits of the longest: groups are made by trim_scale(key), and the digits
+are a tally beside the others. Where types alone tell the digits, nothing is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias, assert_never
+
+from catalog.errors import FeatureNotSupported
+from catalog.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
+from catalog.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
+from dialect.expressions.scalar import (
+    SHOWN,
+    And,
+    Branch,
+    Call,
+    Case,
+    Cast,
+    CastMethod,
+    Coalesce,
+    Constant,
+    IsNull,
+    Not,
+    Notation,
+    Reference,
+    Scalar,
+)
+from dialect.spark.expressions import Environment, render
+from dialect.spark.numbers.numerics import SCALE, TRIM_SCALE
+from dialect.spark.numbers.written import is_whole
+from dialect.spark.rendered import Rendered, common_storage
+from planner.algebra.columns import Numbers, numbers_after, passing, refer
+from planner.algebra.counts import COUNT, is_positive
+from planner.algebra.logical import (
+    SINGLE,
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    Computed,
+    DependentJoin,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    Order,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
+from planner.algebra.tree import nodes, with_children
+from planner.delta.numbers.digits import parts_of
+from planner.delta.numbers.special import long_sum, specials_of, with_specials
+from planner.delta.numbers.two_steps import in_two_steps
+
+Columns: TypeAlias = Mapping[int, Rendered]
+
+_SUM: Final = 2114
+_AVERAGE: Final = 2103
+_DIVISION: Final = 1727
+_INT8_TO_NUMERIC: Final = 1781
+_SUM_OF_INT8: Final = 2107
+_COUNT: Final = 2147
+_MAX_OF_INT4: Final = 2116
+_EXTREMES: Final = ("min", "max")
+_ARRAY_AGG: Final = 2335
+_NUMERIC: Final = SqlType(NUMERIC)
+_NUMERICS: Final = SqlType(NUMERIC_ARRAY)
+_INT4: Final = SqlType(INT4)
+
+
+def keep_digits(plan: Plan, environment: Environment) -> Plan:
+    """The same plan, in which groups and sums of numerics show the digits that they should."""
+    types = (column.field.type for node in nodes(plan) if isinstance(node, Scan) for column in node.columns)
+    long = any(type_.wide and environment.storage(type_) == FREE_NUMERIC for type_ in types)
+    return _Walk(environment, numbers_after(plan), long).visit(plan)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What is made around an aggregate: of its columns above it, and columns that it reads below it."""
+
+    shown: dict[int, Scalar] = field(default_factory=dict)
+    below: dict[Scalar, Field] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """`long`: there are numbers that are too long to be summed as decimals."""
+
+    environment: Environment
+    numbers: Numbers
+    long: bool
+
+    def visit(self, plan: Plan) -> tuple[Plan, Columns]:
+        """The plan, and how its columns are stored."""
+        match plan:
+            case Scan(columns=columns):
+                fields_ = [column.field for column in columns]
+                return plan, _named(fields_, (self._by_type(field.type) for field in fields_))
+            case Values(rows=rows, fields=fields_):
+                storages = (
+                    self._common([self._storage(row[place], {}) for row in rows], field)
+                    for place, field in enumerate(fields_)
+                )
+                return plan, _named(fields_, storages)
+            case Filter() | Top():
+                child, renderings = self.visit(plan.input)
+                return with_children(plan, (child,)), renderings
+            case Project(columns=computed):
+                child, renderings = self.visit(plan.input)
+                storages = (self._storage(column.value, renderings) for column in computed)
+                return with_children(plan, (child,)), _named((column.field for column in computed), storages)
+            case Join() | DependentJoin():
+                return self._join(plan)
+            case Union(inputs=inputs, fields=fields_):
+                visited = [self.visit(input) for input in inputs]
+                arms = [
+                    [renderings[field.column].storage for field in fields(child)]
+                    for child, renderings in visited
+                ]
+                storages = (
+                    self._common([arm[place] for arm in arms], field) for place, field in enumerate(fields_)
+                )
+                return with_children(plan, tuple(pair[0] for pair in visited)), _named(fields_, storages)
+            case Distinct():
+                child, renderings = self.visit(plan.input)
+                if any(_is_written(rendered.storage) for rendered in renderings.values()):
+                    return self._aggregate(Aggregate(child, fields(child), ()), renderings)
+                return with_children(plan, (child,)), renderings
+            case Aggregate():
+                child, renderings = self.visit(plan.input)
+                return self._aggregate(with_children(plan, (child,)), renderings)
+            case _:
+                assert_never(plan)
+
+    def _join(self, join: Join | DependentJoin) -> tuple[Plan, Columns]:
+        (left, one), (right, other) = self.visit(join.left), self.visit(join.right)
+        semi = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        return with_children(join, (left, right)), one if semi else {**one, **other}
+
+    def _aggregate(self, plan: Plan, renderings: Columns) -> tuple[Plan, Columns]:
+        assert isinstance(plan, Aggregate)
+        keys = [key for key in plan.keys if _is_written(renderings[key.column].storage)]
+        made = _Made()
+        shown = made.shown
+        columns = [new for column in plan.columns for new in self._call(column, renderings, made)]
+        trimmed: dict[int, Field] = {}
+        for key in keys:
+            trimmed[key.column] = self.numbers.field(key.name, key.type)
+            digits = self._most_digits(refer(key), None)
+            columns.append(digits)
+            shown[key.column] = _shown(refer(trimmed[key.column]), _or_none(refer(digits.field)))
+        storages = {key.column: renderings[key.column].storage for key in plan.keys} | {
+            column.field.column: self._storage_of(column.call, renderings) for column in plan.columns
+        }
+        outcome = _named(fields(plan), (storages[field.column] for field in fields(plan)))
+        changed = replace(plan, columns=tuple(columns))
+        if not shown:
+            return (changed if changed.columns != plan.columns else plan), outcome
+        computed = [
+            Computed(trimmed[field.column], _call(TRIM_SCALE, "trim_scale", (refer(field),), _NUMERIC))
+            for field in keys
+        ] + [Computed(field, value) for value, field in made.below.items()]
+        if computed:
+            changed = replace(
+                changed,
+                input=Project(plan.input, (*passing(fields(plan.input)), *computed)),
+                keys=tuple(trimmed.get(key.column, key) for key in plan.keys),
+            )
+        values = (Computed(field, shown.get(field.column, refer(field))) for field in fields(plan))
+        maxima = [column.field.column for column in changed.columns if _is_most_digits(column)]
+        return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
+
+    def _call(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
+        """What is aggregated in place of this column, so that sums keep their digits."""
+        call = column.call
+        if not any(_is_written(self._storage(argument, renderings)) for argument in call.arguments):
+            return [column]
+        if call.distinct:
+            same = (
+                _call(TRIM_SCALE, "trim_scale", (argument,), _NUMERIC)
+                if _is_written(self._storage(argument, renderings))
+                else argument
+                for argument in call.arguments
+            )
+            column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
+        if call.function == _AVERAGE:
+            return self._average(column, renderings, made)
+        if call.function != _SUM:
+            return [column]
+        total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
+        [summed] = call.arguments
+        parts = parts_of(summed, lambda expression: self._storage(expression, renderings))
+        if parts is None:
+            return self._sum(column, summed, renderings, made)
+        least = min((part.digits for part in parts), default=0)
+        counts = [
+            (part.digits, self._count(part.value, call.condition)) for part in parts if part.digits > least
+        ]
+        counts.sort(key=lambda count: -count[0])
+        branches = tuple(Branch(is_positive(count.field), _digits(digits)) for digits, count in counts)
+        digits = Case(branches, _digits(least), _INT4) if branches else _digits(least)
+        made.shown[column.field.column] = _shown(refer(total.field), digits)
+        return [total, *(count for _, count in counts)]
+
+    def _sum(self, column: Aggregated, summed: Scalar, renderings: Columns, made: _Made) -> list[Aggregated]:
+        """A sum of numbers whose digits only the rows tell, and of which some may be none."""
+        call, name = column.call, column.field.name
+        specials = specials_of(
+            summed,
+            lambda expression: self._may_be_special(expression, renderings),
+            lambda expression: self._below(expression, made),
+            self.long,
+        )
+        number = summed if specials is None else specials.number
+        total = Aggregated(self.numbers.field(name, _NUMERIC), replace(call, arguments=(number,)))
+        digits = number if specials is None else specials.finite
+        most = self._most_digits(digits, call.condition)
+        value = _shown(refer(total.field), _or_none(refer(most.field)))
+        if specials is None:
+            made.shown[column.field.column] = value
+            return [total, most]
+        upward = self._count(_one_if(specials.upward), call.condition, "upward")
+        downward = self._count(_one_if(specials.downward), call.condition, "downward")
+        of_both = is_positive(upward.field), is_positive(downward.field)
+        made.shown[column.field.column] = with_specials(value, *of_both)
+        if specials.beyond is None:
+            return [total, most, upward, downward]
+        numbers = self._numbers(specials.beyond, call)
+        array = refer(numbers.field)
+        whole = _shown(long_sum(refer(total.field), array), _or_none(refer(most.field)))
+        either = Case((Branch(IsNull(array), value),), whole, _NUMERIC)
+        made.shown[column.field.column] = with_specials(either, *of_both)
+        return [total, most, upward, downward, numbers]
+
+    def _numbers(self, value: Scalar, call: AggregateCall) -> Aggregated:
+        """The values in an array, which is NULL without any."""
+        known = Not(IsNull(value))
+        condition = known if call.condition is None else And((call.condition, known))
+        order = (Order(value, descending=False, nulls_first=False),)
+        listed = AggregateCall(
+            _ARRAY_AGG, "array_agg", (value,), call.distinct, order, condition, 0, _NUMERICS
+        )
+        return Aggregated(self.numbers.field("numbers", _NUMERICS), listed)
+
+    def _below(self, scalar: Scalar, made: _Made) -> Scalar:
+        """What is looked at more than once is computed once, as a column."""
+        if isinstance(scalar, Reference):
+            return scalar
+        if scalar not in made.below:
+            made.below[scalar] = self.numbers.field("value", _NUMERIC)
+        return refer(made.below[scalar])
+
+    def _average(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
+        """The sum of the values, by how many they are."""
+        name = column.field.name
+        total = Aggregated(
+            self.numbers.field(name, _NUMERIC), replace(column.call, function=_SUM, name="sum")
+        )
+        count = Aggregated(
+            self.numbers.field(name, COUNT), replace(column.call, function=_COUNT, name="count", type=COUNT)
+        )
+        summed = self._call(total, renderings, made)
+        divisor = Cast(refer(count.field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, _NUMERIC)
+        dividend = made.shown.pop(total.field.column, refer(total.field))
+        quotient = Call(_DIVISION, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
+        made.shown[column.field.column] = quotient
+        return [*summed, count]
+
+    def _may_be_special(self, scalar: Scalar, renderings: Columns) -> bool:
+        """Whether it may be NaN or infinite, for all that its storage tells."""
+        try:
+            rendered = render(scalar, renderings, self.environment)
+        except FeatureNotSupported:
+            return False
+        return _is_written(rendered.storage) and not is_whole(rendered)
+
+    def _most_digits(self, value: Scalar, condition: Scalar | None) -> Aggregated:
+        scale = _call(SCALE, "scale", (value,), _INT4)
+        call = AggregateCall(_MAX_OF_INT4, "max", (scale,), False, (), condition, 0, _INT4)
+        return Aggregated(self.numbers.field("digits", _INT4), call)
+
+    def _count(self, value: Scalar, condition: Scalar | None, name: str = "digits") -> Aggregated:
+        call = AggregateCall(_COUNT, "count", (value,), False, (), condition, 0, COUNT)
+        return Aggregated(self.numbers.field(name, COUNT), call)
+
+    def _storage_of(self, call: AggregateCall, renderings: Columns) -> Storage:
+        storages = [self._storage(argument, renderings) for argument in call.arguments]
+        match call.function, storages:
+            case function, [Decimal(scale=scale), *_] if function == _SUM:
+                return Decimal(MAX_DIGITS, scale)
+            case function, _ if function == _SUM_OF_INT8:
+                return Decimal(MAX_DIGITS, 0)
+            case _, [storage, *_] if call.type.oid == NUMERIC and (
+                call.function == SINGLE or call.name in _EXTREMES
+            ):
+                return storage
+        return self._by_type(call.type)
+
+    def _storage(self, scalar: Scalar, renderings: Columns) -> Storage:
+        try:
+            return render(scalar, renderings, self.environment).storage
+        except FeatureNotSupported:
+            return self._by_type(scalar.type)
+
+    def _by_type(self, type_: SqlType) -> Storage:
+        """A type that is not stored is refused elsewhere."""
+        try:
+            return self.environment.storage(type_)
+        except FeatureNotSupported:
+            return Plain.TEXT
+
+    def _common(self, storages: Sequence[Storage], field: Field) -> Storage:
+        try:
+            return common_storage(storages) if storages else self._by_type(field.type)
+        except FeatureNotSupported:
+            return self._by_type(field.type)
+
+
+def _named(fields_: Iterable[Field], storages: Iterable[Storage]) -> Columns:
+    return {
+        field.column: Rendered(f"c{field.column}", storage)
+        for field, storage in zip(fields_, storages, strict=True)
+    }
+
+
+def _is_written(storage: Storage) -> bool:
+    return isinstance(storage, Written) and isinstance(storage.value, Decimal)
+
+
+def _call(function: int, name: str, arguments: tuple[Scalar, ...], type_: SqlType) -> Scalar:
+    return Call(function, name, Notation.FUNCTION, arguments, 0, type_)
+
+
+def _one_if(condition: Scalar) -> Scalar:
+    """What is counted where the condition is true."""
+    return Case((Branch(condition, Constant("1", _INT4)),), Constant(None, _INT4), _INT4)
+
+
+def _shown(value: Scalar, digits: Scalar) -> Scalar:
+    return _call(SHOWN, "round", (value, digits), _NUMERIC)
+
+
+def _digits(number: int) -> Scalar:
+    return Constant(str(number), _INT4)
+
+
+def _or_none(digits: Scalar) -> Scalar:
+    """The digits, or 0 for NaN and the infinities, which show none."""
+    return Coalesce((digits, _digits(0)), _INT4)
+
+
+def _is_most_digits(column: Aggregated) -> bool:
+    call = column.call
+    asked = call.arguments[0] if call.function == _MAX_OF_INT4 else None
+    return isinstance(asked, Call) and asked.function == SCALE and not call.distinct
+
+
+def _trimmed(call: AggregateCall) -> tuple[Order, ...]:
+    """The order of different values, which is by these values themselves."""
+    return tuple(
+        replace(key, value=_call(TRIM_SCALE, "trim_scale", (key.value,), _NUMERIC))
+        if key.value in call.arguments and key.value.type.oid == NUMERIC
+        else key
+        for key in call.order
+    )

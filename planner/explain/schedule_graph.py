@@ -1,0 +1,37 @@
+"""A delta plan as a graph for Graphviz: its parts, what each reads, and how often where that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.delta.weighted import DeltaPlan, TableBuffer
+from planner.explain.schedule_text import figure, named
+from planner.paths import Path, paths
+from planner.schedule import Schedule
+
+
+def schedule_dot(plan: DeltaPlan, schedule: Schedule | None) -> str:
+    """A node for each buffer, boxes for tables; an edge for each path, with its pace."""
+    return "\n".join(["digraph {", "  rankdir = BT;", *_nodes(plan, schedule), *_edges(plan, schedule), "}"])
+
+
+def _nodes(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
+    works = {subplan.writes: subplan.firings for subplan in schedule.subplans} if schedule else {}
+    for buffer in plan.buffers:
+        lines = [named(plan, buffer.number)]
+        if firings := works.get(buffer.number):
+            lines.append(f"{figure(sum(firings))} s in all, {figure(firings[-1])} s at the trigger")
+        shape = ", shape = box" if isinstance(buffer, TableBuffer) else ""
+        yield f"  {buffer.number} [label = {_quoted(lines)}{shape}];"
+
+
+def _edges(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:
+    paces: dict[Path, int] = {path.path: path.pace for path in schedule.paths} if schedule else {}
+    for path in paths(plan):
+        label = f" [label = {paces[path]}]" if path in paces else ""
+        yield f"  {path.reads} -> {path.writes}{label};"
+
+
+def _quoted(lines: list[str]) -> str:
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(escaped) + '"'

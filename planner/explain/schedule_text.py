@@ -1,0 +1,158 @@
+"""A schedule as text and as values to read: the same for the same schedule, numbers to three digits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isinf
+from typing import Any, Final
+
+from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
+from planner.paths import Path
+from planner.schedule import Paces, PathPlan, Point, Schedule
+
+_FORCED: Final = {Paces.UNIFORM: "one for the whole query", Paces.LEAF: "one for each path from a table"}
+
+
+def schedule_text(plan: DeltaPlan, schedule: Schedule) -> str:
+    """The parts of the plan from the answer down, how often each is worked, and why not more often.
+
+    A part that several read is described where it comes first.
+    """
+    lines = _Lines(plan, schedule)
+    return "\n".join([*lines.summary(), *lines.subplan(plan.answer, "")]) + "\n"
+
+
+def curve_text(plan: DeltaPlan, schedule: Schedule) -> str:
+    """A line for each step of the search; work as shares of the batch's."""
+    whole = schedule.goal.paces is Paces.UNIFORM
+    return "".join(
+        f"final {figure(point.final_work)}, total {figure(point.total_work)}: {_raised(plan, point, whole)}\n"
+        for point in _shares(schedule)
+    )
+
+
+def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
+    """The schedule as JSON has it; work in seconds of a processor."""
+    methods = {subplan.writes: subplan.method for subplan in plan.subplans}
+    return {
+        "paces": schedule.goal.paces.value,
+        "goal": schedule.goal.final_work if schedule.goal.seconds is None else f"{schedule.goal.seconds} s",
+        "final_work": rounded(schedule.final_work),
+        "total_work": rounded(schedule.total_work),
+        "batch_work": rounded(schedule.batch_work),
+        "recompute_work": rounded(schedule.recompute_work),
+        "reachable": rounded(schedule.reachable),
+        "subplans": [
+            {
+                "subplan": named(plan, subplan.writes),
+                "method": methods[subplan.writes],
+                "firings": len(subplan.firings),
+                "work": rounded(sum(subplan.firings)),
+                "final_work": rounded(subplan.firings[-1]),
+                "paths": [_path_values(plan, path) for path in _paths_of(schedule, subplan.writes)],
+            }
+            for subplan in schedule.subplans
+        ],
+    }
+
+
+def curve_values(plan: DeltaPlan, schedule: Schedule) -> list[dict[str, Any]]:
+    """The steps of the search as JSON has them; work as shares of the batch's."""
+    return [
+        {
+            "final_work": rounded(point.final_work),
+            "total_work": rounded(point.total_work),
+            "pace": point.pace,
+            "raised": [_named_path(plan, path) for path in point.raised],
+        }
+        for point in _shares(schedule)
+    ]
+
+
+def named(plan: DeltaPlan, buffer: int) -> str:
+    """A table by its name, a node by what it is and its number."""
+    match plan.buffers[buffer]:
+        case TableBuffer(table=table):
+            return f"{table.schema}.{table.name}"
+        case NodeBuffer(number=number, what=what):
+            return f"{what} {number}"
+
+
+def figure(value: float) -> str:
+    """The number to three digits, as text."""
+    return "infinite" if isinf(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def rounded(value: float | None) -> float | str | None:
+    """The number to three digits; infinity as a word, which JSON has no number for."""
+    if value is None or isinf(value):
+        return None if value is None else "infinite"
+    return float(f"{value:.3g}")
+
+
+class _Lines:
+    def __init__(self, plan: DeltaPlan, schedule: Schedule) -> None:
+        self._plan = plan
+        self._schedule = schedule
+        self._subplans = {subplan.writes: subplan for subplan in schedule.subplans}
+        self._described: set[int] = set()
+
+    def summary(self) -> Iterator[str]:
+        """What is left for the trigger against the goal, and what all costs."""
+        schedule, batch = self._schedule, self._schedule.batch_work
+        seconds = schedule.goal.seconds
+        goal = figure(schedule.goal.final_work) if seconds is None else f"{figure(seconds)} s"
+        share = schedule.final_work / batch if batch else 0.0
+        total = schedule.total_work / batch if batch else 0.0
+        yield f"Final work: {figure(share)} of the batch's, goal {goal}, at best {figure(schedule.reachable)}"
+        yield f"Total work: {figure(total)} of the batch's"
+        yield f"Batch: {figure(batch)} s, from scratch: {figure(schedule.recompute_work)} s"
+        if schedule.goal.paces in _FORCED:
+            yield f"Paces: forced to {_FORCED[schedule.goal.paces]}"
+
+    def subplan(self, writes: int, indent: str) -> Iterator[str]:
+        """The lines of a subplan and of what it reads."""
+        subplan = self._subplans[writes]
+        firings = f"{len(subplan.firings)} firing{'s' if len(subplan.firings) > 1 else ''}"
+        work = f"{figure(sum(subplan.firings))} s in all, {figure(subplan.firings[-1])} s at the trigger"
+        yield f"{indent}{named(self._plan, writes)}: {firings}, {work}"
+        self._described.add(writes)
+        for path in _paths_of(self._schedule, writes):
+            yield f"{indent}  {named(self._plan, path.path.reads)} at pace {path.pace}{self._worth(path)}"
+            if path.path.reads in self._subplans and path.path.reads not in self._described:
+                yield from self.subplan(path.path.reads, indent + "    ")
+
+    def _worth(self, path: PathPlan) -> str:
+        worth = path.incrementability
+        known = f", incrementability {figure(worth)}" if worth is not None else ""
+        return f"{known}: {path.reason}"
+
+
+def _paths_of(schedule: Schedule, writes: int) -> list[PathPlan]:
+    return [path for path in schedule.paths if path.path.writes == writes]
+
+
+def _path_values(plan: DeltaPlan, path: PathPlan) -> dict[str, Any]:
+    return {
+        "reads": named(plan, path.path.reads),
+        "pace": path.pace,
+        "incrementability": rounded(path.incrementability),
+        "reason": path.reason,
+    }
+
+
+def _shares(schedule: Schedule) -> Iterator[Point]:
+    batch = schedule.batch_work or 1.0
+    for point in schedule.curve:
+        yield Point(point.final_work / batch, point.total_work / batch, point.raised, point.pace)
+
+
+def _raised(plan: DeltaPlan, point: Point, whole: bool) -> str:
+    if not point.raised:
+        return "one firing"
+    paths = "all" if whole else ", ".join(_named_path(plan, path) for path in point.raised)
+    return f"pace {point.pace} of {paths}"
+
+
+def _named_path(plan: DeltaPlan, path: Path) -> str:
+    return f"{named(plan, path.reads)} to {named(plan, path.writes)}"

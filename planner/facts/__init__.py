@@ -1,0 +1,1 @@
+"""What holds of a plan's rows, and how many there are."""

@@ -1,0 +1,1 @@
+"""A subplan for one firing."""

@@ -1,0 +1,25 @@
+"""What of a subplan is about as large as what changed, however large the state is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.delta.weighted import Choose, First, Matched, Moment, Read, Rows, Sum, Use, Weighted
+from planner.delta.weighted_tree import inputs
+
+
+def is_driven(outcome: Weighted, steps: Mapping[int, bool]) -> bool:
+    """Whether the rows come from a change: it, or what meets it; `steps` tells of the earlier ones."""
+    match outcome:
+        case Read(moment=moment):
+            return moment is Moment.CHANGE
+        case Rows() | First():
+            return True
+        case Use(step=step):
+            return steps[step]
+        case Sum() | Choose():
+            return all(is_driven(input, steps) for input in inputs(outcome))
+        case Matched(left=left, negated=True):
+            return is_driven(left, steps)
+        case _:
+            return any(is_driven(input, steps) for input in inputs(outcome))

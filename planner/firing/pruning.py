@@ -1,0 +1,213 @@
+"""Which rows of a buffer a firing can do without: those whose keys nothing that changed has.
+
+A join with what changed reads only rows whose keys lie among the changed ones. The ranges of both are in the
+manifest, so that whole batches are left out before anything is read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from dialect.expressions.scalar import Call, Reference, Scalar
+from planner.algebra.conditions import conjuncts
+from planner.algebra.equality import is_equality
+from planner.delta.weighted import (
+    Among,
+    Choose,
+    Compute,
+    Consolidate,
+    First,
+    Groups,
+    Matched,
+    Moment,
+    Negate,
+    Once,
+    Pairs,
+    Read,
+    Rows,
+    Subplan,
+    Sum,
+    Tallies,
+    Use,
+    Weighted,
+    Where,
+    fields,
+)
+
+Sources: TypeAlias = frozenset[tuple[int, int]]
+"""Columns (buffer, column) of what changed: a value comes from one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Rows matter only if the column's value is among those of the sources; `nulls`: NULL is among NULLs."""
+
+    column: int
+    sources: Sources
+    nulls: bool
+
+
+Limits: TypeAlias = tuple[Limit, ...]
+
+
+def limits(subplan: Subplan) -> Mapping[tuple[int, Moment], tuple[Limits, ...]]:
+    """For each buffer and moment that is read: a row matters if it meets all limits of one of these."""
+    walk = _Walk({step.number: step.outcome for step in subplan.steps})
+    for step in subplan.steps:
+        walk.visit(step.outcome, ())
+    return {read: tuple(dict.fromkeys(limits)) for read, limits in walk.found.items()}
+
+
+@dataclass(slots=True)
+class _Walk:
+    steps: Mapping[int, Weighted]
+    found: defaultdict[tuple[int, Moment], list[Limits]] = field(default_factory=lambda: defaultdict(list))
+
+    def visit(self, outcome: Weighted, wanted: Limits) -> None:
+        """Note what is wanted of every leaf; `wanted` speaks of the outcome's columns.
+
+        A limit passes what treats each row by itself, and what gathers rows that agree on its column.
+        """
+        match outcome:
+            case Read(buffer=buffer, moment=moment):
+                self.found[buffer, moment].append(wanted)
+            case Use() | Rows():
+                pass
+            case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
+                self.visit(child, wanted)
+            case Compute(input=child, columns=columns):
+                passed = {column.field.column: column.value for column in columns}
+                self.visit(child, tuple(_renamed(wanted, passed)))
+            case Pairs(left=left, right=right, condition=condition):
+                self.visit(left, (*_of(wanted, left), *self._met(left, right, condition)))
+                self.visit(right, (*_of(wanted, right), *self._met(right, left, condition)))
+            case Matched(left=left, right=right, condition=condition, negated=negated):
+                met = () if negated else self._met(left, right, condition)
+                self.visit(left, (*wanted, *met))
+                self.visit(right, tuple(self._met(right, left, condition)))
+            case Among(input=child, of=of, keys=keys):
+                sources_of_keys = ((key.column, self.sources(of, key.column)) for key in keys)
+                among = (
+                    Limit(column, sources, nulls=True)
+                    for column, sources in sources_of_keys
+                    if sources is not None
+                )
+                self.visit(child, (*wanted, *among))
+                self.visit(of, ())
+            case Sum(inputs=inputs, fields=columns):
+                for child in inputs:
+                    pairs = zip(columns, fields(child), strict=True)
+                    passed = {
+                        field.column: Reference(input_field.column, input_field.type)
+                        for field, input_field in pairs
+                    }
+                    self.visit(child, tuple(_renamed(wanted, passed)))
+            case Tallies(input=child) | Groups(input=child) | First(input=child):
+                self.visit(child, tuple(limit for limit in wanted if _is_key(outcome, limit.column)))
+            case Choose(shortcut=shortcut, general=general):
+                self.visit(shortcut, wanted)
+                self.visit(general, wanted)
+            case _:
+                assert_never(outcome)
+
+    def _met(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
+        """What a partner on the other side asks of this one."""
+        for number, partner in _equated(side, other, condition):
+            sources = self.sources(other, partner)
+            if sources is not None:
+                yield Limit(number, sources, nulls=False)
+
+    def sources(self, outcome: Weighted, column: int) -> Sources | None:
+        """Where the values of a column come from, if all of them come from what changed."""
+        match outcome:
+            case Read(buffer=buffer, moment=Moment.CHANGE):
+                return frozenset({(buffer, column)})
+            case Read() | Rows():
+                return None
+            case Use(step=step):
+                return self.sources(self.steps[step], column)
+            case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
+                return self.sources(child, column)
+            case Compute(input=child, columns=computed):
+                value = next(
+                    computed_column.value
+                    for computed_column in computed
+                    if computed_column.field.column == column
+                )
+                return self.sources(child, value.column) if isinstance(value, Reference) else None
+            case Pairs(left=left, right=right, condition=condition):
+                return self._sources_of_pair(left, right, condition, column)
+            case Matched(left=left, right=right, condition=condition, negated=negated):
+                sources = self.sources(left, column)
+                return (
+                    sources if sources or negated else self._sources_of_pair(left, right, condition, column)
+                )
+            case Among(input=child, of=of):
+                sources = self.sources(child, column)
+                return self.sources(of, column) if sources is None and _is_key(outcome, column) else sources
+            case Sum(inputs=inputs, fields=columns):
+                place = [field.column for field in columns].index(column)
+                return _all(self.sources(input, fields(input)[place].column) for input in inputs)
+            case Tallies(input=child) | Groups(input=child) | First(input=child):
+                return self.sources(child, column) if _is_key(outcome, column) else None
+            case Choose(shortcut=shortcut, general=general):
+                return _all(self.sources(node, column) for node in (shortcut, general))
+            case _:
+                assert_never(outcome)
+
+    def _sources_of_pair(
+        self, left: Weighted, right: Weighted, condition: Scalar, column: int
+    ) -> Sources | None:
+        """The sources of the column in the side that has it, or of an equal column of the other side."""
+        side, other = (left, right) if _has(left, column) else (right, left)
+        sources = self.sources(side, column)
+        partners = (partner for equal, partner in _equated(side, other, condition) if equal == column)
+        for partner in partners if sources is None else ():
+            sources = self.sources(other, partner)
+            if sources is not None:
+                break
+        return sources
+
+
+def _all(sources: Iterator[Sources | None]) -> Sources | None:
+    together: Sources = frozenset()
+    for some in sources:
+        if some is None:
+            return None
+        together |= some
+    return together
+
+
+def _has(outcome: Weighted, column: int) -> bool:
+    return any(field.column == column for field in fields(outcome))
+
+
+def _is_key(outcome: Tallies | Groups | Among | First, column: int) -> bool:
+    """Whether rows are gathered by the column: which rows are first hangs on all of them."""
+    return not isinstance(outcome, First) and any(key.column == column for key in outcome.keys)
+
+
+def _of(wanted: Limits, outcome: Weighted) -> Iterator[Limit]:
+    return (limit for limit in wanted if _has(outcome, limit.column))
+
+
+def _renamed(wanted: Limits, passed: Mapping[int, Scalar]) -> Iterator[Limit]:
+    """The limits in terms of what the columns are computed from, where that is a column."""
+    for limit in wanted:
+        value = passed.get(limit.column)
+        if isinstance(value, Reference):
+            yield Limit(value.column, limit.sources, limit.nulls)
+
+
+def _equated(side: Weighted, other: Weighted, condition: Scalar) -> Iterator[tuple[int, int]]:
+    """Columns of a side with the columns of the other that they are equal to."""
+    for conjunct in conjuncts(condition):
+        match conjunct:
+            case Call(arguments=(Reference(column=one), Reference(column=another))) if is_equality(conjunct):
+                if _has(side, one) and _has(other, another):
+                    yield one, another
+                elif _has(side, another) and _has(other, one):
+                    yield another, one

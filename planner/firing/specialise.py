@@ -1,0 +1,137 @@
+"""A subplan for one firing: choices made, and without what is known to be empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from planner.delta.weighted import (
+    Among,
+    Choose,
+    Compute,
+    Consolidate,
+    First,
+    Groups,
+    Guard,
+    Matched,
+    Moment,
+    Negate,
+    Once,
+    Pairs,
+    Read,
+    Rows,
+    Step,
+    Subplan,
+    Sum,
+    Tallies,
+    Use,
+    Weighted,
+    Where,
+    fields,
+)
+from planner.delta.weighted_tree import inputs, with_inputs, within
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the figures of its batches tell of a firing, before anything is read.
+
+    Nothing is in the range of the buffers `unchanged`, nothing in the content BEFORE of those `unwritten`.
+    """
+
+    holds: Callable[[Guard], bool]
+    unchanged: frozenset[int] = frozenset()
+    unwritten: frozenset[int] = frozenset()
+
+
+def specialise(subplan: Subplan, facts: Facts) -> Subplan:
+    """The subplan with the same outcome in this firing, of its steps those used, under their numbers.
+
+    Where nothing can come out the last step is `Rows` without rows.
+    """
+    specialising = _Specialising(facts)
+    steps = [Step(step.number, step.what, specialising.step(step)) for step in subplan.steps]
+    return replace(subplan, steps=_used(steps))
+
+
+def is_empty(outcome: Weighted) -> bool:
+    """Whether it is written as no rows."""
+    return isinstance(outcome, Rows) and not outcome.rows
+
+
+def _used(steps: list[Step]) -> tuple[Step, ...]:
+    kept = [steps[-1]]
+    wanted = set(_uses(steps[-1]))
+    for step in reversed(steps[:-1]):
+        if step.number in wanted:
+            kept.append(step)
+            wanted |= _uses(step)
+    return tuple(reversed(kept))
+
+
+def _uses(step: Step) -> set[int]:
+    return {node.step for node in within(step.outcome) if isinstance(node, Use)}
+
+
+@dataclass(slots=True)
+class _Specialising:
+    facts: Facts
+    empty: set[int] = field(default_factory=set)
+
+    def step(self, step: Step) -> Weighted:
+        outcome = self.outcome(step.outcome)
+        if is_empty(outcome):
+            self.empty.add(step.number)
+        return outcome
+
+    def outcome(self, outcome: Weighted) -> Weighted:
+        match outcome:
+            case Read():
+                return self.read(outcome)
+            case Use(step=step) if step in self.empty:
+                return _nothing(outcome)
+            case Choose(guard=guard, shortcut=shortcut, general=general):
+                return self.outcome(shortcut if self.facts.holds(guard) else general)
+            case _:
+                return _reduced(with_inputs(outcome, tuple(map(self.outcome, inputs(outcome)))))
+
+    def read(self, leaf: Read) -> Weighted:
+        """Without a change AFTER is BEFORE; without a BEFORE it is the change."""
+        unchanged, unwritten = leaf.buffer in self.facts.unchanged, leaf.buffer in self.facts.unwritten
+        match leaf.moment:
+            case Moment.CHANGE if unchanged:
+                return _nothing(leaf)
+            case Moment.BEFORE if unwritten:
+                return _nothing(leaf)
+            case Moment.AFTER if unchanged:
+                return self.read(replace(leaf, moment=Moment.BEFORE))
+            case Moment.AFTER if unwritten:
+                return replace(leaf, moment=Moment.CHANGE)
+            case _:
+                return leaf
+
+
+def _nothing(outcome: Weighted) -> Rows:
+    return Rows((), fields(outcome))
+
+
+def _reduced(outcome: Weighted) -> Weighted:
+    """The node without inputs that are empty; nothing where it gives no row for lack of them."""
+    match outcome:
+        case Where() | Compute() | Negate() | Consolidate() | Once() | First() if is_empty(outcome.input):
+            return _nothing(outcome)
+        case Tallies() | Groups() if outcome.keys and is_empty(outcome.input):
+            return _nothing(outcome)
+        case Pairs(left=left, right=right) if is_empty(left) or is_empty(right):
+            return _nothing(outcome)
+        case Matched(left=left, right=right, negated=negated) if is_empty(left) or is_empty(right):
+            return left if negated else _nothing(outcome)
+        case Among(input=child, of=of) if is_empty(child) or is_empty(of):
+            return _nothing(outcome)
+        case Sum(inputs=summands, fields=columns):
+            present = tuple(summand for summand in summands if not is_empty(summand))
+            if len(present) == 1 and fields(present[0]) == columns:
+                return present[0]
+            return Sum(present, columns) if present else _nothing(outcome)
+        case _:
+            return outcome

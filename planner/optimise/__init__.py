@@ -1,0 +1,1 @@
+"""Plans to those that are cheapest to maintain."""

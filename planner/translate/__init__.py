@@ -1,0 +1,1 @@
+"""Bound queries to plans."""

@@ -1,0 +1,110 @@
+"""LIMIT 1 for each of many groups: the rows that none of their group comes before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from catalog.types import (
+    BOOL,
+    BOOLEAN,
+    BPCHAR,
+    BYTEA,
+    CHAR,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    NAME,
+    NUMERIC,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    UUID,
+)
+from dialect.expressions.scalar import Call, IsNull, Not, Notation, Scalar
+from planner.algebra.columns import Numbers, refer, renumbered, substitute
+from planner.algebra.conditions import conjunction, disjunction
+from planner.algebra.equality import as_text, not_distinct
+from planner.algebra.logical import Distinct, Field, Join, JoinKind, Order, Plan, Top
+from planner.algebra.refused import Refused
+
+# pg_proc oids of <: the same on every server.
+_LESS: Final = {
+    BOOL: 56,
+    INT2: 64,
+    INT4: 66,
+    FLOAT4: 289,
+    FLOAT8: 295,
+    INT8: 469,
+    NAME: 655,
+    OID: 716,
+    TEXT: 740,
+    BPCHAR: 1049,
+    DATE: 1087,
+    TIME: 1102,
+    TIMESTAMPTZ: 1154,
+    CHAR: 1246,
+    TIMETZ: 1354,
+    NUMERIC: 1722,
+    BYTEA: 1949,
+    TIMESTAMP: 2054,
+    UUID: 2954,
+}
+
+
+def takes_first(top: Top) -> bool:
+    """Whether this is LIMIT 1."""
+    return top.limit == 1 and not top.offset
+
+
+def first_of_each(plan: Plan, keys: tuple[Field, ...], order: tuple[Order, ...], numbers: Numbers) -> Plan:
+    """The first row of each group of keys.
+
+    The order is total but for equal rows, so what no other row comes before is one row, or the same row
+    several times.
+    """
+    rows = Distinct(plan)
+    fixed = tuple(refer(key) for key in keys)
+    order = tuple(key for key in order if key.value not in fixed)
+    if not order:
+        return rows
+    others, copies = renumbered(rows, numbers)
+    copied: Mapping[int, Scalar] = {old: refer(new) for old, new in copies.items()}
+    together = tuple(_same(refer(copies[key.column]), refer(key)) for key in keys)
+    before = _before(tuple((substitute(key.value, copied), key) for key in order))
+    return Join(JoinKind.ANTI, rows, others, conjunction((*together, before)))
+
+
+def _before(keys: tuple[tuple[Scalar, Order], ...]) -> Scalar:
+    """Whether the other row comes first: by the first key in which the two differ."""
+    (other, key), *rest = keys
+    earlier = _earlier(other, key)
+    if not rest:
+        return earlier
+    return disjunction((earlier, conjunction((_same(other, key.value), _before(tuple(rest))))))
+
+
+def _earlier(other: Scalar, key: Order) -> Scalar:
+    first, second = (key.value, other) if key.descending else (other, key.value)
+    null, value = (other, key.value) if key.nulls_first else (key.value, other)
+    return disjunction((_less(first, second), conjunction((IsNull(null), Not(IsNull(value))))))
+
+
+def _less(left: Scalar, right: Scalar) -> Scalar:
+    left, right = as_text(left), as_text(right)
+    if left.type.oid not in _LESS:
+        raise Refused.NO_ORDER.error
+    return Call(_LESS[left.type.oid], "<", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
+
+
+def _same(left: Scalar, right: Scalar) -> Scalar:
+    same = not_distinct(left, right)
+    if same is None:
+        raise Refused.NO_ORDER.error
+    return same

@@ -1,0 +1,1 @@
+"""Dependent joins to joins."""
