@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.support.longest_first import seconds_of_files
 from tests.support.running import embedded, quick_java, servers
 
 # Never timed; under CI the same examples each time, everywhere else new ones.
@@ -16,6 +17,13 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 os.environ.setdefault(quick_java.VARIABLE, quick_java.options())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several workers share the files, they take the longest first."""
+    if hasattr(config, "workerinput"):
+        seconds = seconds_of_files()
+        items.sort(key=lambda item: -seconds.get(item.path.name, 0))
 
 
 @pytest.fixture(scope="session")
