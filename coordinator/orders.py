@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from executors.executor import EngineSettings
+from executors.settings import EngineSettings
 
 
 @dataclass(frozen=True, slots=True)

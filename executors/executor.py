@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
 import pyarrow as pa
@@ -142,16 +141,6 @@ class Engine(Protocol):
 
     def start(self, go_on: Callable[[], bool]) -> Executor:
         """An executor, as long as somebody wants it; an error that says why there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """Where engines run: a directory for what they leave behind, and what was asked for Spark."""
-
-    scratch: Path
-    spark_master: str | None = None
-    spark_remote: str | None = None
-    spark_memory: int | None = None
 
 
 def range_at(range: Range, moment: Moment) -> Range:

@@ -16,13 +16,14 @@ from pyarrow import fs
 from catalog.errors import DamagedBatch, EngineFailed, NotMaintainable
 from dialect.expressions.scalar import Call
 from dialect.spark.expressions import Environment
-from executors.executor import Buffers, EngineSettings, Firing, InFile, InMemory, Outcome, Part, range_at
+from executors.executor import Buffers, Firing, InFile, InMemory, Outcome, Part, range_at
 from executors.reference.arrow import as_changes, as_table, require_values
 from executors.reference.firing import Changes, consolidated
 from executors.reference.values.functions import FUNCTIONS, LENIENT
 from executors.reference.values.input import read
 from executors.reference.weighted import evaluate_weighted
 from executors.rows import OFFSET, WEIGHT, Schema, name_of
+from executors.settings import EngineSettings
 from planner.algebra.logical import Field
 from planner.delta.weighted import DeltaPlan, Guard, Moment, NodeBuffer
 

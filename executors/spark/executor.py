@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError, EngineFailed, EngineLost, Error
 from dialect.spark.expressions import Environment
-from executors.executor import Buffers, EngineSettings, Firing, Outcome
+from executors.executor import Buffers, Firing, Outcome
 from executors.rows import Schema
+from executors.settings import EngineSettings
 from executors.spark.compile.subplan import compile_subplan, schemas_of
 from executors.spark.failures import FAILURES, MORE_MEMORY, as_error, first_line
 from executors.spark.firing import fire

@@ -12,6 +12,9 @@ from dialect.statements.sizes import size_text
 LEAST_MEMORY: Final = 512 << 20
 """Spark itself refuses to start with less than 450 MB, and Java keeps some of what it is given."""
 
+MOST_MEMORY: Final = 31 << 30
+"""Beyond that Java's references take twice the room."""
+
 _LIMITS: Final = ("memory.max", "memory/memory.limit_in_bytes")
 
 
@@ -20,6 +23,11 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     limits = [_limit(groups / name) for name in _LIMITS]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(machine, *(limit for limit in limits if limit is not None), machine)
+
+
+def default_memory() -> int:
+    """A third of the machine's memory, within reason: the rest is PostgreSQL's, and the file cache's."""
+    return min(max(memory_bytes() // 3, LEAST_MEMORY), MOST_MEMORY)
 
 
 def require_memory(wanted: int) -> None:

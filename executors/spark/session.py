@@ -25,12 +25,11 @@ from executors.spark.environment import environment
 from executors.spark.failures import first_line
 from executors.spark.java import require_java, spark_home_of
 from executors.spark.launch import launch, refusal
-from executors.spark.machine import LEAST_MEMORY, memory_bytes
+from executors.spark.machine import default_memory
 
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 30
 END_SECONDS = 1
-MOST_MEMORY = 31 << 30  # beyond that Java's references take twice the room
 
 # Variables of another Spark on this machine, which would be started in place of ours.
 FOREIGN = ("SPARK_HOME", "SPARK_REMOTE")
@@ -121,11 +120,6 @@ def forget_session() -> None:
     if gateway is not None:
         gateway.proc.stdin.close()
         gateway.close()
-
-
-def default_memory() -> int:
-    """A third of the machine's memory, within reason: the rest is PostgreSQL's, and the file cache's."""
-    return min(max(memory_bytes() // 3, LEAST_MEMORY), MOST_MEMORY)
 
 
 def open_remote_session(remote: str) -> SparkSession:

@@ -26,8 +26,7 @@ from coordinator.embedded.reach import can_enter
 from coordinator.embedded.system import DEFAULT, VARIABLE
 from dialect.statements.sizes import size_text
 from executors.spark.java import OLDEST, find_java
-from executors.spark.machine import memory_bytes
-from executors.spark.session import default_memory
+from executors.spark.machine import default_memory, memory_bytes
 from proxy.command.install import look
 from proxy.settings import parse_upstream
 from sources.server.prerequisites import told

@@ -17,7 +17,7 @@ from coordinator.statistics import statistics_from_json, statistics_of
 from dialect.statements.expectations import check_expectations
 from dialect.statements.places import Places, place_of
 from executors.engines import ENGINES
-from executors.executor import EngineSettings
+from executors.settings import EngineSettings
 from planner.delta.methods import methods_of
 from proxy.judging.explained import Explain, Explained
 from proxy.judging.outlook import read_outlook

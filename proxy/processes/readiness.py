@@ -17,7 +17,7 @@ from catalog.errors import ConfigurationError, Error
 from coordinator.failures import in_one_line
 from coordinator.orders import Orders
 from executors.spark.java import require_java, require_start
-from executors.spark.session import default_memory
+from executors.spark.machine import default_memory
 from proxy.net.control import Control
 from proxy.net.prerequisites import lacks_under
 from proxy.settings import Settings

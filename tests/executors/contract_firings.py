@@ -35,19 +35,10 @@ from catalog.types import (
 from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scalar
 from dialect.spark.expressions import DEFAULT
 from executors.engines import ENGINES
-from executors.executor import (
-    AddedColumn,
-    Engine,
-    EngineSettings,
-    Executor,
-    Firing,
-    InFile,
-    InMemory,
-    Part,
-    Range,
-)
+from executors.executor import AddedColumn, Engine, Executor, Firing, InFile, InMemory, Part, Range
 from executors.reference.firing import Changes
 from executors.rows import Schema, arrow_schema, name_of
+from executors.settings import EngineSettings
 from planner.algebra.logical import Computed, Field, LogicalQuery
 from planner.delta.derive import derive
 from planner.delta.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted

@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from executors.engines import ENGINES
-from executors.executor import EngineSettings, Part
+from executors.executor import Part
 from executors.rows import WEIGHT, name_of
+from executors.settings import EngineSettings
 from executors.spark.compile.nodes import view_of
 from executors.spark.compile.subplan import Statement
 from executors.spark.executor import SparkExecutor

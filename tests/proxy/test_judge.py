@@ -19,7 +19,7 @@ from coordinator.statistics import statistics_of, statistics_to_json
 from dialect.statements.places import places_in
 from dialect.statements.statement import Query
 from executors.engines import ENGINES
-from executors.executor import EngineSettings
+from executors.settings import EngineSettings
 from planner.cost import Weights
 from planner.delta.methods import methods_of
 from planner.delta_program import FEATURES

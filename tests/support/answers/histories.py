@@ -31,10 +31,10 @@ from coordinator.prepared import Prepared, prepare_planned
 from coordinator.publishing import apply_changes
 from coordinator.shelf import Shelf
 from coordinator.work import NOTHING_READ, Offsets
-from executors.executor import EngineSettings
 from executors.reference.arrow import as_arrow
 from executors.reference.values.values import Row
 from executors.rows import arrow_schema
+from executors.settings import EngineSettings
 from executors.spark.executor import SparkEngine, SparkExecutor
 from planner.algebra.columns import numbers_after
 from planner.algebra.statistics import Statistics
