@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.support.longest_first import seconds_of_files
+from tests.support.longest_first import seconds_of, seconds_of_files
 from tests.support.running import embedded, quick_java, servers
 
 # Never timed; under CI the same examples each time, everywhere else new ones.
@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Where several workers share the files, they take the longest first."""
     if hasattr(config, "workerinput"):
         seconds = seconds_of_files()
-        items.sort(key=lambda item: -seconds.get(item.path.name, 0))
+        items.sort(key=lambda item: -seconds_of(seconds, item.path))
 
 
 @pytest.fixture(scope="session")

@@ -22,17 +22,24 @@ SHORT: Final = 5
 
 
 def seconds_of_files() -> Mapping[str, int]:
-    """How long the tests of each file take, by its name."""
+    """How long the tests of each file take, by its path below `tests`."""
     lines = (line.split() for line in SECONDS.read_text().splitlines())
     return {name: int(seconds) for seconds, name in lines}
+
+
+def seconds_of(seconds: Mapping[str, int], file: Path) -> int:
+    """How long the tests of a file take; 0 where that is little."""
+    return seconds.get(file.relative_to(SECONDS.parent).as_posix(), 0)
 
 
 def write(report: Path) -> None:
     """Write down what a run took, by its report in JUnit's format."""
     found: Counter[str] = Counter()
     for case in ElementTree.parse(report).iter("testcase"):
-        module = next(part for part in case.attrib["classname"].split(".") if part.startswith("test_"))
-        found[f"{module}.py"] += float(case.attrib["time"])  # type: ignore[assignment]
+        parts = case.attrib["classname"].split(".")
+        module = next(place for place, part in enumerate(parts) if part.startswith("test_"))
+        file = "/".join(parts[1 : module + 1]) + ".py"
+        found[file] += float(case.attrib["time"])  # type: ignore[assignment]
     listed = [(round(seconds), name) for name, seconds in found.items() if seconds >= SHORT]
     ordered = sorted(listed, key=lambda line: (-line[0], line[1]))
     SECONDS.write_text("".join(f"{seconds:4} {name}\n" for seconds, name in ordered))
