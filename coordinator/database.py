@@ -17,12 +17,12 @@ from catalog.errors import DiskFull, Error
 from catalog.installation import is_elsewhere, is_installed
 from catalog.running import has_queries
 from catalog.store import Attempt, has_batches, note_failure, take_over
-from coordinator.answering import Answers
 from coordinator.capturing import Capturing
 from coordinator.engine import EngineThread
 from coordinator.failures import Reports
 from coordinator.identity import check_identity, check_rights
 from coordinator.orders import Orders
+from coordinator.result_loop import ResultLoop
 from coordinator.retrying import Retrying
 from sources.old_rows.filling import Filling
 from sources.server.position import Stopped
@@ -131,7 +131,7 @@ class Database:
                 scratch = Path(self._orders.scratch, str(installation), "scratch")
                 with (
                     Capturing(place, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
-                    Answers(place, capturing.position, self._engine) as answers,
+                    ResultLoop(place, capturing.position, self._engine) as answers,
                 ):
                     self._work(session, place, capturing, answers)
             if not self._stop.is_set():
@@ -139,7 +139,7 @@ class Database:
                 remove_unnamed(session, place)
                 drop_slot(session, place)
 
-    def _work(self, session: Connection, place: Place, capturing: Capturing, answers: Answers) -> None:
+    def _work(self, session: Connection, place: Place, capturing: Capturing, answers: ResultLoop) -> None:
         """Work until there are no tables any more; what ends capture or results is raised here."""
 
         def go_on() -> bool:

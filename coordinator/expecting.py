@@ -14,9 +14,9 @@ from catalog.executions import triggers_fired
 from catalog.paces import Period
 from catalog.running import Running
 from catalog.schema import Table, TableName
-from coordinator.forecast import History, forecast
+from coordinator.decide.drift import expected_rows
+from coordinator.decide.forecast import History, forecast
 from coordinator.outlook import changed_rows, kind_of, scaled, stated
-from coordinator.straying import expected_rows
 from dialect.statements.expectations import rows_expected
 from planner.schedule import Arrivals
 

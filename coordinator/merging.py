@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
-from typing import Final
 
 from psycopg import Connection
 
 from catalog.errors import DamagedBatch, InputOutputError
 from catalog.mergeable import Mergeable, next_mergeable
-from sources.tables.rewrites import copy_anew
+from coordinator.decide.actions import MergeOutcome
 from sources.warehouse.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.warehouse.site import Place
+from sources.tables.rewrites import copy_anew
 from sources.warehouse.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)
-
-_REST_SECONDS: Final = 5.0
-_PAUSE_SECONDS: Final = 60.0
-"""Between two looks, when there was nothing to merge, and when it failed."""
 
 
 class Merging:
@@ -36,30 +31,30 @@ class Merging:
         self._captured = captured
         self._garbage: list[tuple[int, tuple[str, ...]]] = []
         self._discarded: SimpleQueue[tuple[str, ...]] = SimpleQueue()
-        self._next = 0.0
 
     def discard(self, files: Iterable[str]) -> None:
         """Have files removed that no manifest names and capture does not read; any thread may ask."""
         self._discarded.put(tuple(files))
 
-    def step(self, connection: Connection) -> None:
-        """Merge a few batches, if it is time to and there are many."""
+    def remove_discarded(self) -> None:
+        """Remove the files that others have discarded since."""
         while not self._discarded.empty():
             self._place.warehouse.remove(self._discarded.get())
-        if time.monotonic() < self._next:
-            return
+
+    def merge(self, connection: Connection) -> MergeOutcome:
+        """Merge a few batches of some buffer that has many."""
         self._remove()
         mergeable = next_mergeable(connection, rows=SMALL_ROWS, bytes=SMALL_BYTES, fewest=FEWEST_BATCHES)
         if mergeable is None:
-            self._next = time.monotonic() + _REST_SECONDS
-            return
+            return MergeOutcome.NOTHING_TO_MERGE
         try:
             self._merge(connection, mergeable)
         except (DamagedBatch, InputOutputError, OSError) as error:
             log.error("buffer %s cannot be merged: %s", mergeable.buffer, error)
-            self._next = time.monotonic() + _PAUSE_SECONDS
             if isinstance(error, DamagedBatch):
                 copy_anew(connection, self._place, mergeable.buffer, error.message)
+            return MergeOutcome.FAILED
+        return MergeOutcome.MERGED
 
     def _merge(self, connection: Connection, mergeable: Mergeable) -> None:
         buffer = mergeable.buffer

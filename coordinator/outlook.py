@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from catalog.executions import Measurement, Outcome
 from catalog.schema import TableName
+from coordinator.decide.drift import Worked, has_read, is_misjudged, is_moved
+from coordinator.decide.pacing import rows_of, tables_below
 from coordinator.fired import Fired, Share
-from coordinator.pacing import rows_of, tables_below
-from coordinator.straying import Worked, has_read, is_misjudged, is_moved
 from planner.algebra.statistics import Statistics
 from planner.correcting import corrections
 from planner.cost import Weights

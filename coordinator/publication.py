@@ -1,126 +1,58 @@
-"""Results that are published in one transaction, from the first that is computed to their commit."""
+"""Publishes results in one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.awaited import is_awaited
 from catalog.failpoints import failpoint
 from catalog.running import Running
 from catalog.store import hold_epoch
 from catalog.telling import finish_refreshes
-from coordinator.due import Due, Group
+from coordinator.decide.actions import Waiting
 from coordinator.failing import ends_all
-from coordinator.fired import Clock
 from coordinator.query import Ready, StandingQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Since when a query is due, and how many seconds of work it is expected to take."""
+class Result:
+    """A result that is computed and not yet published."""
 
-    moment: datetime
-    clock: Clock
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A result that is about to be published, and for whom."""
-
-    due: Due
-    waiting: Waiting
+    query: Running
     standing: StandingQuery
     ready: Ready
 
 
-@dataclass(slots=True)
-class Publication:
-    """A group of queries: up to which position they are computed, and which of them are.
+def publish(
+    connection: Connection, epoch: int, results: Sequence[Result], waiting: Mapping[UUID, Waiting]
+) -> dict[UUID, Exception | None]:
+    """The queries that could not be published, and why; None for one that is not what it was.
 
-    `runs`: those that ask for it. `unasked`: it is due whether those wait or not.
+    A commit whose outcome is unknown leaves all files.
     """
-
-    position: int
-    left: dict[UUID, Due]
-    runs: frozenset[UUID] = frozenset()
-    unasked: bool = True
-    computed: list[Computed] = field(default_factory=list)
-
-    @staticmethod
-    def of(group: Group, position: int) -> Publication:
-        """The publication of a group's results, none of which is computed yet."""
-        runs = frozenset(run.id for due in group for run in due.refreshes)
-        unasked = any(due.unasked for due in group)
-        return Publication(position, {due.query.id: due for due in group}, runs, unasked)
-
-    def is_wanted(self, connection: Connection) -> bool:
-        """Whether a statement still waits for it, or it would be due without one."""
-        return self.unasked or is_awaited(connection, self.runs)
-
-    def wanted(self, connection: Connection, query_is_kept: Callable[[], bool]) -> Callable[[], bool]:
-        """Whether one of its queries is still to be computed, to be asked now and then."""
-        return lambda: query_is_kept() and self.is_wanted(connection)
-
-    @property
-    def members(self) -> set[UUID]:
-        """The queries that no other publication may have meanwhile."""
-        return {*self.left, *(result.due.query.id for result in self.computed)}
-
-    def progress(self, query: Running) -> str | None:
-        """What is told to those who wait for several results while one is computed."""
-        count = len(self.members)
-        place = len(self.computed) + 1
-        return None if count == 1 else f"computing {query}, {place} of {count} that are published together"
-
-    def go_on_with(self, queries: Mapping[UUID, Running]) -> None:
-        """Leave out those that were dropped or suspended; take the others as they are now."""
-        self.left = {id: replace(due, query=queries[id]) for id, due in self.left.items() if id in queries}
-
-    def discard(self, connection: Connection | None = None) -> None:
-        """Discard what was computed: it is certain not to be published."""
-        for result in self.computed:
-            result.standing.discard(result.ready, connection)
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What has come of the results of a publication; those that failed, with why if that is known."""
-
-    done: Sequence[Computed]
-    failed: Sequence[tuple[Computed, Exception | None]]
-
-
-def publish(connection: Connection, epoch: int, computed: Sequence[Computed]) -> Published:
-    """Whoever cannot be published is left out; a commit whose outcome is unknown leaves all files."""
-    done: list[Computed] = []
-    failed: list[tuple[Computed, Exception | None]] = []
+    errors: dict[UUID, Exception | None] = {}
     with connection.transaction():
         hold_epoch(connection, epoch)
-        for result in computed:
+        for result in results:
             try:
                 with connection.transaction():
-                    if _publish_one(connection, result):
-                        done.append(result)
-                    else:
-                        failed.append((result, None))
+                    if not _publish_one(connection, result, waiting[result.query.id]):
+                        errors[result.query.id] = None
             except Exception as error:
                 if ends_all(error, connection):
                     raise
-                failed.append((result, error))
+                errors[result.query.id] = error
         failpoint("publish: before commit")
     failpoint("publish: committed")
-    return Published(done, failed)
+    return errors
 
 
-def _publish_one(connection: Connection, computed: Computed) -> bool:
-    query, waiting, ready = computed.due.query, computed.waiting, computed.ready
-    if not computed.standing.publish(connection, query, ready, waiting.moment, waiting.clock):
+def _publish_one(connection: Connection, result: Result, waiting: Waiting) -> bool:
+    query, ready = result.query, result.ready
+    if not result.standing.publish(connection, query, ready, waiting.moment, waiting.since):
         return False
     finish_refreshes(connection, query.id, ready.position)
     return True

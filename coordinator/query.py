@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -38,11 +39,11 @@ from catalog.running import (
 from catalog.signatures import Signatures
 from catalog.store import hold_epoch, name_batches
 from catalog.widening import expect_long_numbers, unstorable_columns, widen
+from coordinator.decide.pacing import Paced, tables_below
 from coordinator.engine import EngineThread
-from coordinator.fired import Clock, Fired
+from coordinator.fired import Fired
 from coordinator.firing import Round
 from coordinator.outlook import Outlook
-from coordinator.pacing import Paced, tables_below
 from coordinator.prepared import Prepared, prepare
 from coordinator.progress import Progress, Telling
 from coordinator.publishing import add_columns, apply_changes, lock_answer
@@ -276,11 +277,11 @@ class StandingQuery:
         return hold_query(connection, query) and self.tables == tables_of(connection, query.id)
 
     def publish(
-        self, connection: Connection, query: Running, ready: Ready, moment: datetime, clock: Clock
+        self, connection: Connection, query: Running, ready: Ready, moment: datetime, since: float
     ) -> bool:
         """Within the caller's transaction, which holds the epoch; False if the query is not what it was.
 
-        The clock began when the trigger fired.
+        The trigger fired at that moment, which is `since` by the clock that nobody sets.
         """
         if ready.base is not self.offsets or not self._is_as_planned(connection, query):
             return False
@@ -292,7 +293,7 @@ class StandingQuery:
                 add_columns(connection, self.prepared.answer.relation, query.view)
             self._save(connection, ready.number, ready.position, ready.fired, ready.offsets)
             apply_changes(connection, self.prepared.answer, ready.changes, ready.anew)
-        outcome = self._outcome(connection, query, ready, clock.seconds())
+        outcome = self._outcome(connection, query, ready, time.monotonic() - since)
         record_trigger(connection, query.id, moment, ready.position, outcome)
         begin_period(connection, query.id)
         set_position(connection, query.id, ready.position)

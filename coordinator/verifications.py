@@ -12,9 +12,10 @@ from psycopg import Connection
 from catalog.awaited import note_run
 from catalog.running import Run, Running, save_differences
 from catalog.telling import fail_run, finish_run
+from coordinator.decide.failure_policy import why_not
 from coordinator.engine import Cancelled
-from coordinator.failing import ends_all, failure_of, log_failure, why_not
-from coordinator.query import StandingQuery
+from coordinator.failing import ends_all, failure_of, log_failure
+from coordinator.known_queries import KnownQueries
 from coordinator.taking import Taking
 from coordinator.verifying import differing_rows
 from sources.server.position import Position, format_lsn
@@ -31,17 +32,10 @@ _QUEUED: Final = (
 class Verifications:
     """Positions are taken aside: whoever holds that up holds up no answer."""
 
-    def __init__(
-        self,
-        address: str,
-        captured: Callable[[], int],
-        standing: Callable[[Connection, Running], StandingQuery],
-        wanted: Callable[[Connection, Running], Callable[[], bool]],
-    ) -> None:
+    def __init__(self, address: str, captured: Callable[[], int], known: KnownQueries) -> None:
         self._address = address
         self._captured = captured
-        self._standing = standing
-        self._wanted = wanted
+        self._known = known
         self._takings: dict[UUID, Taking] = {}
         self._queued: set[UUID] = set()
 
@@ -106,7 +100,7 @@ class Verifications:
                 raise taking.error
             if taking.position is None or self._captured() < taking.position.lsn:
                 return
-            standing = self._standing(connection, query)
+            standing = self._known.get(connection, query)
             if standing.has_read_behind(taking.position.lsn):
                 self._forget(run.id)
                 return
@@ -125,8 +119,8 @@ class Verifications:
     def _verify(
         self, connection: Connection, query: Running, run: Run, taking: Taking, position: Position
     ) -> None:
-        is_wanted = self._wanted(connection, query)
-        standing = self._standing(connection, query)
+        is_wanted = self._known.until_changed(connection, query)
+        standing = self._known.get(connection, query)
         ready = standing.fire(
             connection, query, position.lsn, False, lambda: taking.is_wanted() and is_wanted()
         )

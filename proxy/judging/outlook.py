@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 from catalog.schema import TableName
-from coordinator.forecast import History, forecast
+from coordinator.decide.forecast import History, forecast
 from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
 from coordinator.planning import Maintainable
 from dialect.statements.expectations import rows_expected

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from coordinator.clock import next_time, rows_due
+from coordinator.decide.trigger_times import next_time, rows_due
 from dialect.statements.triggers import parse_trigger
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.running import Run, Running
-from coordinator.due import Situation, due_moment, groups
+from coordinator.decide.due import Situation, due_moment, groups
 
 NOW = datetime(2025, 3, 1, 6, 0, 1, tzinfo=UTC)
 SITUATION = Situation(NOW, 100, {})

@@ -1,4 +1,4 @@
-"""Who waits how long, in simulations: the promises that `coordinator/turns.py` makes."""
+"""Who waits how long, in simulations: the promises that `coordinator/decide/turns.py` makes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.turns import MOST_IN_A_ROW, Request, Turns
+from coordinator.decide.turns import MOST_IN_A_ROW, Request, Turns
 
 SECONDS = st.sampled_from((0.0, 0.1, 0.5, 1.0, 2.0, 7.0, 30.0, 120.0))
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.schema import TableName
-from coordinator.pacing import Paced, due, rows_of, tables_below
+from coordinator.decide.pacing import Paced, due, rows_of, tables_below
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.replay import Replay

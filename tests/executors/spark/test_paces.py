@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from catalog.batch import Batch
 from catalog.schema import TableName
+from coordinator.decide.pacing import Paced, due, rows_of, tables_below
 from coordinator.firing import Round
-from coordinator.pacing import Paced, due, rows_of, tables_below
 from coordinator.shelf import Shelf
 from coordinator.work import Offsets, Work
 from dialect.spark.expressions import DEFAULT

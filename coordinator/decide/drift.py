@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.pacing import SLACK, outgrown
+from coordinator.decide.pacing import SLACK, outgrown
 
 _ROWS: Final = 1.5
 _FEW: Final = 100

@@ -1,10 +1,10 @@
-"""How often the parts of each query are worked until its next trigger: chosen when no answer is owed."""
+"""Chooses how often each part of a query runs until its next trigger, and sees when that has drifted."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,14 +25,14 @@ from catalog.paces import (
 from catalog.running import Running, lock_query
 from catalog.schema import TableName
 from catalog.store import hold_epoch
+from coordinator.decide.drift import Worked, is_astray
 from coordinator.expecting import expected_arrivals
 from coordinator.failing import ends_all, log_failure
+from coordinator.known_queries import KnownQueries
 from coordinator.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
 from coordinator.query import StandingQuery
 from coordinator.recording import paced_paths, subplan_texts
 from coordinator.statistics import read_statistics
-from coordinator.straying import Worked, is_astray
-from coordinator.watching import Watching
 from planner.algebra.statistics import Statistics
 from planner.cost import Weights, weights_from
 from planner.fitting import Measured, fit
@@ -45,17 +45,6 @@ from sources.warehouse.site import Place
 log = logging.getLogger(__name__)
 
 _FIT_SECONDS: Final = 10.0
-_REST: Final = 20.0
-"""Choosing paces takes no more of the time than one part in so many."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """The result and the options that paces were chosen for, and until when they will do."""
-
-    position: int | None
-    options: Mapping[str, object]
-    until: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,62 +55,35 @@ class _Beginning:
     statistics: Statistics
 
 
-class Scheduling:
-    """One query at a time, after each of its answers, and where its period goes another way than expected."""
+class PaceChoice:
+    """Chooses the paces of a query's period from what the catalog knows, and stores them."""
 
-    def __init__(self, place: Place, standing: Callable[[Connection, Running], StandingQuery]) -> None:
+    def __init__(self, place: Place, known: KnownQueries) -> None:
         self._place = place
-        self._standing = standing
-        self._made: dict[UUID, _Made] = {}
+        self._known = known
         self._beginnings: dict[UUID, _Beginning] = {}
-        self._astray: set[UUID] = set()
-        self._watching = Watching()
         self._weights: Weights | None = None
         self._fitted = float("-inf")
 
-    def step(self, connection: Connection, queries: Mapping[UUID, Running]) -> bool:
-        """Choose for one query that has had an answer since, or is astray; False if there is none."""
-        self._made = {id: made for id, made in self._made.items() if id in queries}
-        self._beginnings = {id: beginning for id, beginning in self._beginnings.items() if id in queries}
-        self._astray &= queries.keys()
-        able = [
-            query
-            for query in queries.values()
-            if query.status == "active" and query.answered and query.captured
-        ]
-        self._look(connection, able)
-        for query in able:
-            if self._is_late(query):
-                began = time.monotonic()
-                with _told(connection, query):
-                    self._choose(connection, query)
-                now = time.monotonic()
-                until = now + _REST * len(queries) * (now - began)
-                self._made[query.id] = _Made(query.position, query.options, until)
-                self._astray.discard(query.id)
-                return True
+    def forget(self, queries: Collection[UUID]) -> None:
+        """Forget what these queries' tables held."""
+        for id in queries:
+            self._beginnings.pop(id, None)
+
+    def has_drifted(self, connection: Connection, query: Running) -> bool:
+        """Whether the period of the query goes another way than its paces were chosen for."""
+        with _told(connection, query):
+            return self._has_drifted(connection, query, periods(connection, [query.id])[query.id])
         return False
 
-    def _is_late(self, query: Running) -> bool:
-        made = self._made.get(query.id)
-        if made is None or made.options != query.options:
-            return True
-        is_other = made.position != query.position or query.id in self._astray
-        return is_other and made.until < time.monotonic()
+    def choose(self, connection: Connection, query: Running, is_same_period: bool) -> None:
+        """Choose paces; what was expected before counts where they were chosen in the same period before."""
+        with _told(connection, query):
+            period = periods(connection, [query.id])[query.id]
+            self._choose(connection, query, period if is_same_period else replace(period, expected={}))
 
-    def _look(self, connection: Connection, able: Sequence[Running]) -> None:
-        begun = {query.id: query for query in able if self._is_begun(query)}
-        for query, period in self._watching.stirred(connection, begun):
-            with _told(connection, query):
-                if self._is_astray(connection, query, period):
-                    self._astray.add(query.id)
-
-    def _is_begun(self, query: Running) -> bool:
-        made = self._made.get(query.id)
-        return made is not None and made.position == query.position
-
-    def _is_astray(self, connection: Connection, query: Running, period: Period) -> bool:
-        standing = self._standing(connection, query)
+    def _has_drifted(self, connection: Connection, query: Running, period: Period) -> bool:
+        standing = self._known.get(connection, query)
         if standing.outlook is None:
             return True
         arrivals = expected_arrivals(connection, query, standing.prepared.tables, period)
@@ -132,10 +94,9 @@ class Scheduling:
             return True
         return not standing.is_anew and bool(standing.outlook.misjudged(_worked(connection, query, period)))
 
-    def _choose(self, connection: Connection, query: Running) -> None:
-        standing = self._standing(connection, query)
+    def _choose(self, connection: Connection, query: Running, period: Period) -> None:
+        standing = self._known.get(connection, query)
         prepared = standing.prepared
-        period = self._period(connection, query)
         arrivals = expected_arrivals(connection, query, prepared.tables, period)
         statistics = self._statistics(connection, query, standing, arrivals, period)
         known = self._known_weights(connection)
@@ -160,12 +121,6 @@ class Scheduling:
             )
         standing.outlook = Outlook(played, schedule, prepared.work.tables)
         standing.came = {}
-
-    def _period(self, connection: Connection, query: Running) -> Period:
-        """What was expected before is not, where something else was answered or asked for since."""
-        period, made = periods(connection, [query.id])[query.id], self._made.get(query.id)
-        is_same = made is None or (made.position, made.options) == (query.position, query.options)
-        return period if is_same else replace(period, expected={})
 
     def _statistics(
         self,

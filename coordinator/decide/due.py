@@ -10,7 +10,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from catalog.running import Run, Running
-from coordinator.clock import next_time, rows_due
+from coordinator.decide.trigger_times import next_time, rows_due
 
 
 @dataclass(frozen=True, slots=True)

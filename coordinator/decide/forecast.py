@@ -14,7 +14,7 @@ from statistics import median
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from coordinator.clock import next_time, rows_due
+from coordinator.decide.trigger_times import next_time, rows_due
 
 _HOUR: Final = timedelta(hours=1)
 _LONGEST: Final = timedelta(days=28)

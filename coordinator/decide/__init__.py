@@ -1,0 +1,1 @@
+"""What the coordinator does next: pure functions of what is known."""

@@ -1,0 +1,63 @@
+"""The standing queries of a database that are planned, each as it was planned last."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection
+from uuid import UUID
+
+from psycopg import AsyncConnection, Connection
+
+from catalog.running import Running, is_wanted
+from catalog.signatures import Signatures
+from catalog.signatures_postgres import read_signatures
+from coordinator.engine import EngineThread
+from coordinator.query import StandingQuery
+from sources.warehouse.site import Place
+
+
+class KnownQueries:
+    """Plans queries when they are first asked for, and when they are not what they were any more."""
+
+    def __init__(self, place: Place, engine: EngineThread, stop: threading.Event) -> None:
+        self._place = place
+        self._engine = engine
+        self._stop = stop
+        self._known: dict[UUID, StandingQuery] = {}
+        self._signatures: Signatures | None = None
+
+    def get(self, connection: Connection, query: Running) -> StandingQuery:
+        """The query as it is planned."""
+        known = self._known.get(query.id)
+        if known is None or not known.is_planned_for(connection, query):
+            known = StandingQuery.plan(connection, self._place, self._engine, query, self._types())
+            self._known[query.id] = known
+        return known
+
+    def is_current(self, standing: StandingQuery) -> bool:
+        """Whether it is how its query is planned now; a later plan may have begun to compute from scratch."""
+        return self._known.get(standing.query.id) is standing
+
+    def forget(self, queries: Collection[UUID]) -> None:
+        """Forget the plans of these queries."""
+        for id in queries:
+            self._known.pop(id, None)
+
+    def clear(self) -> None:
+        """Forget all plans, because where they have read up to is not what it was."""
+        self._known.clear()
+
+    def until_changed(self, connection: Connection, query: Running) -> Callable[[], bool]:
+        """Tells whether what is computed for the query is still wanted: it is what it was."""
+        return lambda: not self._stop.is_set() and is_wanted(connection, query)
+
+    def _types(self) -> Signatures:
+        if self._signatures is None:
+            self._signatures = asyncio.run(_read_signatures(self._place.address))
+        return self._signatures
+
+
+async def _read_signatures(address: str) -> Signatures:
+    async with await AsyncConnection.connect(address) as connection:
+        return await read_signatures(connection)

@@ -1,0 +1,292 @@
+"""Carries out what is decided for the standing queries of one database."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, assert_never
+from uuid import UUID
+
+from psycopg import Connection
+
+from catalog.awaited import is_awaited
+from catalog.errors import EngineLost
+from catalog.executions import expected_seconds
+from catalog.failpoints import failpoint
+from catalog.paces import paced_queries, periods
+from catalog.running import (
+    fail_query,
+    forget_history,
+    forget_node_batches,
+    note_due,
+    require_copied_before,
+)
+from catalog.store import hold_epoch
+from catalog.telling import fail_run, tell_all, tell_refreshes
+from coordinator.decide.actions import (
+    CheckDrift,
+    ChoosePaces,
+    Compute,
+    Computed,
+    Discard,
+    Failed,
+    FailRun,
+    Forget,
+    LookAtVerifications,
+    MergeOutcome,
+    Note,
+    NoteDue,
+    NotWanted,
+    Outcome,
+    PacedPeriod,
+    Publication,
+    Publish,
+    Published,
+    ReadPaths,
+    ReadPeriods,
+    ReadSizes,
+    RecordFailure,
+    RunEarly,
+    TellRetry,
+    Wait,
+)
+from coordinator.engine import Cancelled, EngineThread
+from coordinator.failing import ends_all, failure_of, log_failure
+from coordinator.known_queries import KnownQueries
+from coordinator.losing import loss_behind
+from coordinator.merging import Merging
+from coordinator.pace_choice import PaceChoice
+from coordinator.publication import Result, publish
+from coordinator.publishing import require_unlocked
+from coordinator.verifications import Verifications
+from sources.warehouse.site import Place
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 0.5
+_ARRIVAL_SECONDS: Final = 0.02
+
+
+class DatabaseShell:
+    """Acts by one connection to the database, in one thread."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        place: Place,
+        position: Callable[[], int],
+        engine: EngineThread,
+        merging: Merging,
+        stop: threading.Event,
+    ) -> None:
+        self._connection = connection
+        self._place = place
+        self._position = position
+        self._stop = stop
+        self._queries = KnownQueries(place, engine, stop)
+        self._paces = PaceChoice(place, self._queries)
+        self._verifications = Verifications(place.address, position, self._queries)
+        self._merging = merging
+        self._results: dict[UUID, Result] = {}
+
+    def release(self) -> None:
+        """Let go of what is under way: it is certain not to be published."""
+        self._verifications.release()
+        for result in self._results.values():
+            result.standing.discard(result.ready)
+        self._results.clear()
+
+    def seconds(self) -> float:
+        """The time, by a clock that nobody sets."""
+        return time.monotonic()
+
+    def read_sizes(self, action: ReadSizes) -> Mapping[UUID, float]:
+        """How many seconds of work each of these results is expected to be."""
+        return expected_seconds(self._connection, action.queries)
+
+    def compute(self, action: Compute) -> Outcome:
+        """Compute a result, and keep it until it is published or discarded."""
+        connection, query, position = self._connection, action.due.query, action.publication.position
+        try:
+            if action.is_awaited:
+                words = _progress(action)
+                tell_refreshes(connection, action.publication.members, words)
+            standing = self._queries.get(connection, query)
+            is_kept = self._queries.until_changed(connection, query)
+            require_copied_before(connection, query.id, position)
+            require_unlocked(connection, standing.prepared.answer.relation)
+            ready = standing.fire(
+                connection,
+                query,
+                position,
+                action.emptied,
+                lambda: is_kept() and self._is_wanted(action.publication),
+            )
+        except Cancelled:
+            log.info("standing query %s: not wanted any more", query)
+            return NotWanted()
+        except Exception as error:
+            if ends_all(error, connection):
+                raise
+            loss = loss_behind(connection, self._place, error, query.id, position)
+            if loss is not None:
+                self._queries.clear()
+            log_failure(log, query, loss or error)
+            return Failed(failure_of(loss or error), isinstance(error, EngineLost) and loss is None)
+        self._results[query.id] = Result(query, standing, ready)
+        return Computed()
+
+    def publish(self, action: Publish) -> Published:
+        """Publish results in one transaction; who cannot be published is left out."""
+        connection, waiting = self._connection, action.waiting
+        results = [self._results.pop(id) for id in action.publication.computed]
+        current = [result for result in results if self._queries.is_current(result.standing)]
+        errors: dict[UUID, Exception | None] = {
+            result.query.id: None for result in results if result not in current
+        }
+        if current:
+            failpoint("publish: fired")
+            errors |= publish(connection, self._place.epoch, current, waiting)
+        for result in results:
+            if result.query.id not in errors:
+                result.standing.settle(result.ready)
+                continue
+            result.standing.discard(result.ready, connection)
+            if (error := errors[result.query.id]) is not None:
+                log_failure(log, result.query, error)
+        return Published(
+            frozenset(result.query.id for result in results if result.query.id not in errors),
+            {id: None if error is None else failure_of(error) for id, error in errors.items()},
+        )
+
+    def discard(self, action: Discard) -> None:
+        """Discard results that were computed."""
+        for id in action.publication.computed:
+            result = self._results.pop(id)
+            result.standing.discard(result.ready, self._connection)
+
+    def note(self, note: Note) -> bool:
+        """Record something; False if that failed by a fault of the query's own."""
+        match note:
+            case FailRun(query=query) | TellRetry(query=query) | RecordFailure(query=query):
+                try:
+                    self._tell(note)
+                except Exception as error:
+                    if ends_all(error, self._connection):
+                        raise
+                    log_failure(log, query, error, "state")
+                    return False
+            case NoteDue(moments=moments):
+                note_due(self._connection, moments)
+            case LookAtVerifications(queries=queries, runs=runs):
+                self._verifications.look(self._connection, queries, runs)
+            case Forget(queries=gone, history=history):
+                self._queries.forget(gone)
+                self._paces.forget(gone)
+                self.collect_garbage()
+                if history:
+                    forget_history(self._connection)
+            case _:
+                assert_never(note)
+        return True
+
+    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Mapping[int, int]]:
+        """The rows that arrived in periods, by query and table."""
+        return {id: period.came for id, period in periods(self._connection, action.queries).items()}
+
+    def check_drift(self, action: CheckDrift) -> bool:
+        """Whether a period has drifted."""
+        return self._paces.has_drifted(self._connection, action.query)
+
+    def choose_paces(self, action: ChoosePaces) -> None:
+        """Choose the paces of a period; what fails leaves them as they are."""
+        self._paces.choose(self._connection, action.query, action.is_same_period)
+
+    def read_paths(self, action: ReadPaths) -> Mapping[UUID, PacedPeriod]:
+        """The paths of those among the queries that have early runs."""
+        paced = paced_queries(self._connection)
+        queries = {query.id: query for query in action.queries if query.id in paced}
+        read = {}
+        for id, period in periods(self._connection, queries).items():
+            try:
+                paths = self._queries.get(self._connection, queries[id]).paced(self._connection)
+            except Exception as error:
+                if ends_all(error, self._connection):
+                    raise
+                log_failure(log, queries[id], error, "early run")
+            else:
+                read[id] = PacedPeriod(paths, period.came, period.expected)
+        return read
+
+    def run_early(self, action: RunEarly) -> Outcome:
+        """Run paths, and commit what they computed."""
+        connection, query = self._connection, action.query
+        try:
+            standing = self._queries.get(connection, query)
+            is_wanted = self._queries.until_changed(connection, query)
+            is_committed = standing.work_ahead(
+                connection, query, action.position, action.rows, action.consolidate, is_wanted
+            )
+        except Cancelled:
+            return NotWanted()
+        except Exception as error:
+            if ends_all(error, connection):
+                raise
+            log_failure(log, query, error, "early run")
+            return Failed(failure_of(error))
+        return Computed() if is_committed else NotWanted()
+
+    def merge(self) -> MergeOutcome:
+        """Merge the batches of one buffer."""
+        return self._merging.merge(self._connection)
+
+    def wait(self, action: Wait) -> None:
+        """Wait until something was changed, or what somebody waits for has been captured."""
+        self._merging.remove_discarded()
+        end = time.monotonic() + _POLL_SECONDS
+        awaited = [*action.targets, *self._verifications.awaited()]
+        while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
+            position = self._position()
+            if any(action.position < target <= position for target in awaited):
+                return
+            seconds = min(left, _ARRIVAL_SECONDS) if awaited else left
+            for _ in self._connection.notifies(timeout=seconds, stop_after=1):
+                return
+
+    def collect_garbage(self) -> None:
+        """Remove what was computed for queries that are gone, and is in the way of nobody."""
+        with self._connection.transaction():
+            hold_epoch(self._connection, self._place.epoch)
+            files = forget_node_batches(self._connection)
+        self._place.warehouse.remove(files)
+
+    def _is_wanted(self, publication: Publication) -> bool:
+        """Whether a statement still waits for it, or it would be due without one."""
+        return publication.unasked or is_awaited(self._connection, publication.runs)
+
+    def _tell(self, note: FailRun | TellRetry | RecordFailure) -> None:
+        connection = self._connection
+        match note:
+            case FailRun(run=run, failure=failure):
+                fail_run(connection, run, failure)
+            case TellRetry(query=query, failure=failure):
+                tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
+            case RecordFailure(query=query, status=status, failure=failure, refreshes=refreshes):
+                with connection.transaction():
+                    hold_epoch(connection, self._place.epoch)
+                    # Of a query that somebody changes meanwhile nothing is said: it is tried as it is then.
+                    if fail_query(connection, query, status, failure):
+                        for refresh in refreshes:
+                            fail_run(connection, refresh.id, failure)
+            case _:
+                assert_never(note)
+
+
+def _progress(action: Compute) -> str | None:
+    """What is told to those who wait for several results while one is computed."""
+    count, place = len(action.publication.members), len(action.publication.computed) + 1
+    if count == 1:
+        return None
+    return f"computing {action.due.query}, {place} of {count} that are published together"

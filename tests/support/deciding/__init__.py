@@ -1,0 +1,1 @@
+"""A model of what the coordinator decides about."""
