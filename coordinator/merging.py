@@ -11,9 +11,9 @@ from psycopg import Connection
 from catalog.errors import DamagedBatch, InputOutputError
 from catalog.mergeable import Mergeable, next_mergeable
 from coordinator.decide.actions import MergeOutcome
+from sources.tables.rewrites import copy_anew
 from sources.warehouse.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.warehouse.site import Place
-from sources.tables.rewrites import copy_anew
 from sources.warehouse.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)

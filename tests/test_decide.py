@@ -32,7 +32,6 @@ from coordinator.decide.actions import (
 )
 from coordinator.decide.decide import State, carry_out, decide
 from coordinator.decide.failure_policy import is_blocked
-
 from tests.support.deciding.model_database import ModelDatabase, ModelQuery, ModelRun, trigger
 from tests.support.deciding.model_shell import PATH, Killed, ModelShell
 

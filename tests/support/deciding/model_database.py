@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import assert_never
 from uuid import UUID
 
 from catalog.running import Failure, Run, Running
-from coordinator.decide.actions import (
-    CheckDrift,
-    ChoosePaces,
-    Compute,
-    Computed,
-    Discard,
-    Failed,
-    FailRun,
-    Forget,
-    LookAtVerifications,
-    MergeOutcome,
-    Note,
-    NoteDue,
-    NotWanted,
-    Outcome,
-    PacedPeriod,
-    Publish,
-    Published,
-    ReadPaths,
-    ReadPeriods,
-    ReadSizes,
-    RecordFailure,
-    RunEarly,
-    TellRetry,
-    Wait,
-)
 from coordinator.decide.decide import State
 from coordinator.decide.facts import Facts
-from coordinator.decide.failure_policy import NO_TIME_SECONDS, needs_resume
-from coordinator.decide.pacing import Paced
-from planner.paths import Path
 
 EPOCH = datetime(2025, 3, 1, tzinfo=UTC)
 
@@ -122,5 +90,3 @@ class ModelDatabase:
 
 def trigger(query: Running) -> str:
     return str(query.options.get("TRIGGER", "on demand"))
-
-

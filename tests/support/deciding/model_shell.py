@@ -1,15 +1,15 @@
-"""Carries decisions out on a model, may be killed at any step, and checks what is promised of every decision."""
+"""Carries decisions out on a model, may be killed at any step, and checks what is promised of each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import assert_never
 from uuid import UUID
 
-from catalog.running import Failure, Run, Running
+from catalog.running import Failure
 from coordinator.decide.actions import (
     CheckDrift,
     ChoosePaces,
@@ -36,12 +36,9 @@ from coordinator.decide.actions import (
     TellRetry,
     Wait,
 )
-from coordinator.decide.decide import State
-from coordinator.decide.facts import Facts
 from coordinator.decide.failure_policy import NO_TIME_SECONDS, needs_resume
 from coordinator.decide.pacing import Paced
 from planner.paths import Path
-
 from tests.support.deciding.model_database import ModelDatabase, ModelQuery, trigger
 
 PATH = Path(1, 0)
