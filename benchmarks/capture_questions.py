@@ -18,10 +18,10 @@ from benchmarks.support.loads import fill
 from benchmarks.support.measure import Figures, Reading, take_turns
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.programs import find_program, run
+from catalog.shape import read_shape
 from catalog.store import take_over
 from coordinator.capturing import Capturing
 from sources.server.position import parse_lsn, take_position
-from sources.tables.shape import read_shape
 from sources.tables.snapshot import copy_table
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import Warehouse

@@ -2,7 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Final
+
 from psycopg import Connection
+
+from catalog.rows import value_of, values_of
+
+_SCHEMAS: Final = """
+    WITH gone AS (
+        DELETE FROM gavial.defaults d
+        WHERE NOT EXISTS (SELECT FROM gavial.sources o WHERE o.relation = d.relation))
+    DELETE FROM gavial.schemas s WHERE NOT EXISTS (SELECT FROM gavial.sources o WHERE o.relation = s.relation)
+"""
+_BATCHES: Final = """
+    DELETE FROM gavial.batches b
+    WHERE b.buffer LIKE 'table-%'
+        AND NOT EXISTS (SELECT FROM gavial.sources s WHERE b.buffer = 'table-' || s.relation::oid)
+    RETURNING b.file
+"""
+_REWRITTEN: Final = """
+    WITH found AS (
+        SELECT s.relation FROM gavial.sources s JOIN gavial.capture c ON c.epoch = %s
+        WHERE s.state = 'captured' AND gavial.has_other_files(s.files) FOR UPDATE OF s SKIP LOCKED)
+    UPDATE gavial.sources s
+    SET state = 'joining', detail = 'a partition was truncated by itself, or written anew; it is copied anew'
+    FROM found WHERE s.relation = found.relation RETURNING s.relation::text
+"""
+_DAMAGED: Final = """
+    UPDATE gavial.sources s SET state = 'joining', detail = %(why)s
+    FROM gavial.capture c
+    WHERE c.epoch = %(epoch)s AND s.state = 'captured' AND 'table-' || s.relation::oid = %(buffer)s
+"""
+# A table that is about to be copied anew, or to leave, is left alone, and so is whoever holds its row.
+_HOLD: Final = """
+    SELECT FROM gavial.sources WHERE 'table-' || relation::oid = %s AND state = 'captured'
+    FOR SHARE SKIP LOCKED
+"""
+_EMPTIED: Final = """
+    SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources
+    WHERE 'table-' || relation::oid = %s
+"""
+_CAPTURED: Final = (
+    "SELECT relation::oid::int8 FROM gavial.sources WHERE state = 'captured' AND relation::oid = ANY (%s)"
+)
 
 
 def has_tables(connection: Connection) -> bool:
@@ -22,10 +65,50 @@ def tell_generated_columns(connection: Connection) -> None:
 
 def told_columns(connection: Connection, relation: int) -> frozenset[int]:
     """The attnums of the columns of a table that its changes tell, and its copy has if it is captured."""
-    cursor = connection.execute(
+    numbers = values_of(
+        connection,
         "SELECT a.attnum::int FROM gavial.told_columns(%(relation)s) a WHERE NOT EXISTS ("
         "SELECT FROM gavial.sources s WHERE s.relation = %(relation)s::oid AND s.state = 'captured' "
         "AND a.attnum = ANY (s.outdated))",
         {"relation": relation},
     )
-    return frozenset(row[0] for row in cursor)
+    return frozenset(numbers)
+
+
+def captured_among(connection: Connection, relations: Collection[int]) -> frozenset[int]:
+    """Which of the tables are captured."""
+    return frozenset(values_of(connection, _CAPTURED, (list(relations),)))
+
+
+def set_aside(connection: Connection, relation: int, state: str, detail: str) -> None:
+    """Capture the table no further: it joins again, or is stopped."""
+    connection.execute(
+        "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation = %s::oid",
+        (state, detail, relation),
+    )
+
+
+def copy_anew(connection: Connection, epoch: int, buffer: str, why: str) -> None:
+    """Have the table of a buffer copied anew; nothing if it is none of a table."""
+    connection.execute(_DAMAGED, {"why": f"{why}; it is copied anew", "epoch": epoch, "buffer": buffer})
+
+
+def copy_rewritten(connection: Connection, epoch: int) -> list[str]:
+    """Have the tables copied anew of which a partition lies in another file; their names."""
+    return values_of(connection, _REWRITTEN, (epoch,))
+
+
+def hold_captured(connection: Connection, buffer: str) -> bool:
+    """Have the table of a buffer stay captured until the transaction ends; False if that is not sure."""
+    return connection.execute(_HOLD, (buffer,)).rowcount > 0
+
+
+def emptied_at(connection: Connection, buffer: str) -> int:
+    """The position of the last TRUNCATE of the table of a buffer; 0 if there is none."""
+    return int(value_of(connection, _EMPTIED, (buffer,)))
+
+
+def forget_dismissed(connection: Connection) -> list[str]:
+    """Forget what capture kept of tables that have left; the files of their batches."""
+    connection.execute(_SCHEMAS)
+    return values_of(connection, _BATCHES)

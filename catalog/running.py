@@ -14,6 +14,7 @@ from psycopg.sql import SQL
 
 from catalog.awaited import AWAITED
 from catalog.batch import Batch, Bounds
+from catalog.computed import forget_batches_like
 from catalog.errors import ConcurrentChange
 
 _QUERIES: Final = """
@@ -323,22 +324,6 @@ def set_position(connection: Connection, query: UUID, position: int) -> None:
         "WHERE id = %s",
         (position, query),
     )
-
-
-def forget_batches_like(connection: Connection, pattern: str) -> list[str]:
-    """Take the batches of all buffers whose names fit out of the manifest; their files."""
-    cursor = connection.execute("DELETE FROM gavial.batches WHERE buffer LIKE %s RETURNING file", (pattern,))
-    return [row[0] for row in cursor]
-
-
-def forget_node_batches(connection: Connection) -> list[str]:
-    """Take what queries that are gone had computed out of the manifest; its files."""
-    cursor = connection.execute(
-        "DELETE FROM gavial.batches b WHERE b.buffer LIKE 'node-%%' "
-        "AND NOT EXISTS (SELECT FROM gavial.queries q WHERE b.buffer LIKE 'node-' || q.id || '-%%') "
-        "RETURNING b.file"
-    )
-    return [row[0] for row in cursor]
 
 
 def forget_history(connection: Connection) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,9 +19,6 @@ _STOPPED: Final = f"""
                   AND (s.attempted IS NULL OR s.attempted < runs.asked)) AS is_awaited
     FROM gavial.sources s WHERE s.state = 'stopped'
 """
-_CAPTURED: Final = (
-    "SELECT relation::oid::int8 FROM gavial.sources WHERE state = 'captured' AND relation::oid = ANY (%s)"
-)
 _AGAIN: Final = """
     WITH free AS (
         SELECT relation FROM gavial.sources
@@ -55,11 +51,6 @@ def stopped_tables(connection: Connection) -> tuple[StoppedTable, ...]:
     """The tables that are stopped now."""
     cursor = connection.cursor(row_factory=class_row(StoppedTable))
     return tuple(cursor.execute(_STOPPED))
-
-
-def captured_among(connection: Connection, relations: Collection[int]) -> frozenset[int]:
-    """Which of the tables are captured."""
-    return frozenset(row[0] for row in connection.execute(_CAPTURED, (list(relations),)))
 
 
 def copy_again(connection: Connection, relation: int) -> None:

@@ -8,10 +8,10 @@ from queue import SimpleQueue
 
 from psycopg import Connection
 
+from catalog.captured import copy_anew
 from catalog.errors import DamagedBatch, InputOutputError
 from catalog.mergeable import Mergeable, next_mergeable
 from coordinator.decide.actions import MergeOutcome
-from sources.tables.rewrites import copy_anew
 from sources.warehouse.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import is_table_buffer
@@ -52,7 +52,7 @@ class Merging:
         except (DamagedBatch, InputOutputError, OSError) as error:
             log.error("buffer %s cannot be merged: %s", mergeable.buffer, error)
             if isinstance(error, DamagedBatch):
-                copy_anew(connection, self._place, mergeable.buffer, error.message)
+                copy_anew(connection, self._place.epoch, mergeable.buffer, error.message)
             return MergeOutcome.FAILED
         return MergeOutcome.MERGED
 

@@ -12,6 +12,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import Connection
 
+from catalog.computed import forget_batches_like
 from catalog.defaults import defaults_of
 from catalog.errors import ConcurrentChange, Error, NumericValueOutOfRange, ValueNotStorable
 from catalog.executions import (
@@ -28,7 +29,6 @@ from catalog.paces import begin_period, note_worked, paces_of, periods
 from catalog.running import (
     Running,
     batches_of,
-    forget_batches_like,
     hold_query,
     offsets,
     rows_behind,

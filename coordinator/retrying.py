@@ -6,7 +6,8 @@ import time
 
 from psycopg import Connection
 
-from catalog.stopped import captured_among, copy_again, note_forbidden, stopped_tables
+from catalog.captured import captured_among
+from catalog.stopped import copy_again, note_forbidden, stopped_tables
 from coordinator.decide.stopped_tables import StoppedTables, tables_to_copy
 
 

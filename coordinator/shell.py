@@ -12,6 +12,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from catalog.awaited import is_awaited
+from catalog.computed import forget_node_batches
 from catalog.errors import EngineLost
 from catalog.executions import expected_seconds
 from catalog.failpoints import failpoint
@@ -19,7 +20,6 @@ from catalog.paces import paced_queries, periods
 from catalog.running import (
     fail_query,
     forget_history,
-    forget_node_batches,
     note_due,
     require_copied_before,
 )

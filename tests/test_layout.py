@@ -113,11 +113,19 @@ def strings(module: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_the_coordinator_asks_the_catalog_for_what_the_schema_holds() -> None:
-    """It names no table or function; `server.py` looks for Gavial's statements among those of sessions."""
-    modules = [path for path in MODULES if path.is_relative_to(ROOT / "coordinator")]
-    naming = [path.name for path in modules if any("gavial." in text for text in strings(path))]
-    assert naming == ["server.py"]
+@pytest.mark.parametrize(
+    ("folder", "naming"),
+    [("sources", []), ("coordinator", ["server.py"]), ("proxy", ["authentication.py", "startup.py"])],
+)
+def test_who_needs_what_the_schema_holds_asks_the_catalog(folder: str, naming: list[str]) -> None:
+    """No table or function is named elsewhere.
+
+    `server.py` looks for Gavial's statements among those of sessions, `authentication.py` names a function in
+    an advice, and `startup.py` has the names of settings.
+    """
+    modules = [path for path in MODULES if path.is_relative_to(ROOT / folder)]
+    named = re.compile(r"\bgavial\.[a-z{]")
+    assert sorted(path.name for path in modules if any(map(named.search, strings(path)))) == naming
 
 
 def test_no_dataclass_is_spread_into_columns() -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 import psycopg
 
-from catalog.asking import enter_run
+from catalog.asking import enter_run, leave_run
 from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared, ObjectNotInState
 from catalog.postgres import install, is_installed, read_verifier
 from catalog.signatures import Signatures
@@ -123,7 +123,7 @@ class Control:
             await asyncio.Event().wait()
         finally:
             try:
-                await connection.execute("DELETE FROM gavial.runs WHERE id = %s", (run,))
+                await leave_run(connection, run)
             except psycopg.Error as error:
                 log.warning("cannot remove run %s: %s", run, _line(error))
 

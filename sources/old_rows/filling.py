@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import Final, LiteralString
+from typing import Final
 
 import psycopg
 from psycopg import Connection
 
 from catalog.failpoints import failpoint
+from catalog.old_rows import forget_old_rows, name_old_rows, old_row_files, tell_keys, told_tables
+from catalog.rows import value_of
+from catalog.shape import Leaf, Shape, read_shape
 from catalog.store import hold_epoch
 from sources.messages.copied_rows import Rows
 from sources.messages.octets import Octets
@@ -21,7 +24,6 @@ from sources.messages.tuples import from_copy, tuples_at
 from sources.old_rows.mirror import Mirror, MirrorLost, Stored, make_mirror, prefix_of
 from sources.server.position import Position, Stopped, take_position
 from sources.tables.joining import tell, wait_for
-from sources.tables.shape import Leaf, Shape, read_shape
 from sources.tables.snapshot import pieces_of, rows_of
 from sources.tables.versions import Version, version_of
 from sources.warehouse.site import Place
@@ -30,20 +32,6 @@ log = logging.getLogger(__name__)
 
 PORTION_ROWS: Final = 5_000
 """So many rows are copied at a time, because whoever follows changes waits for that."""
-
-_TOLD: Final = """
-    SELECT relation::oid::int8, old_rows, gavial.wants_key(relation), gavial.key_of(relation)::int[]
-    FROM gavial.sources WHERE old_row_by = 'full' ORDER BY 1
-"""
-_NAME: Final = """
-    UPDATE gavial.sources SET old_rows = %s, old_row_key = %s
-    WHERE relation = %s::oid AND old_row_by = 'full' AND state = 'captured'
-"""
-_USE: Final = "SELECT FROM gavial.tell_keys(%s::oid) used WHERE used"
-_FORGET: Final = """
-    UPDATE gavial.sources SET old_rows = NULL, old_row_key = NULL
-    WHERE relation = ANY (%s::oid[]) AND old_row_by = 'full'
-"""
 
 
 class Filling:
@@ -70,25 +58,25 @@ class Filling:
     def work(self) -> None:
         """A mirror that is complete is used from now on; others are made, or go."""
         left = []
-        for oid, name, wanted, key in self._connection.execute(_TOLD).fetchall():
-            if name is None:
-                if wanted:
-                    self._fill(oid, key)
-            elif wanted and self._is_complete(name):
-                self._use(oid)
+        for table in told_tables(self._connection):
+            if table.old_rows is None:
+                if table.wants_key:
+                    self._fill(table.relation, table.key)
+            elif table.wants_key and self._is_complete(table.old_rows):
+                self._use(table.relation)
             else:
-                left.append(oid)
+                left.append(table.relation)
         if left:
             # The stream may still have to pass changes that tell only their keys.
             wait_for(end_of_wal(self._connection), self._passed, self._go_on)
-            self._change(_FORGET, (left,))
+            self._change(lambda: forget_old_rows(self._connection, left))
         self.remove_unnamed()
 
-    def _fill(self, oid: int, key: list[int]) -> None:
+    def _fill(self, oid: int, key: Sequence[int]) -> None:
         """A table that changes its shape meanwhile has its mirror made again."""
         name = f"{oid}-{uuid.uuid4().hex}"
         with closing(make_mirror(self._directory / name)) as mirror:
-            if not self._change(_NAME, (name, key, oid)):
+            if not self._change(lambda: name_old_rows(self._connection, oid, name, key)):
                 return
             # From here on, every change that is sealed goes to the mirror as well.
             shape = read_shape(self._connection, oid)
@@ -121,7 +109,7 @@ class Filling:
 
     def _use(self, oid: int) -> None:
         """Give the table its replica identity back."""
-        if self._change(_USE, (oid,)):
+        if self._change(lambda: tell_keys(self._connection, oid)):
             log.info("the old rows of table %d are looked up by key", oid)
 
     def _is_complete(self, name: str) -> bool:
@@ -131,12 +119,12 @@ class Filling:
         except MirrorLost:
             return False
 
-    def _change(self, command: LiteralString, values: tuple[object, ...]) -> bool:
+    def _change(self, change: Callable[[], bool | None]) -> bool:
         """Whether there was something to change, and nobody has locked it; if so, there is a next time."""
         try:
             with self._connection.transaction():
                 hold_epoch(self._connection, self._place.epoch)
-                return self._connection.execute(command, values).rowcount > 0
+                return bool(change())
         except psycopg.errors.LockNotAvailable:
             return False
 
@@ -145,7 +133,7 @@ class Filling:
         files = list(self._directory.glob("*"))
         if not files:
             return
-        named = {row[0] for row in self._connection.execute("SELECT old_rows FROM gavial.sources")}
+        named = old_row_files(self._connection)
         for file in files:
             if file.name.removesuffix("-wal").removesuffix("-shm") not in named:
                 file.unlink(missing_ok=True)
@@ -160,12 +148,10 @@ def told_columns(shape: Shape) -> tuple[ToldColumn, ...]:
 
 def end_of_wal(connection: Connection) -> int:
     """The end of the WAL: whatever is committed by now lies before it."""
-    row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(value_of(connection, "SELECT (pg_current_wal_insert_lsn() - '0/0')::int8"))
 
 
-def _keep(rows: Rows, mirror: Mirror, version: Version, key: list[int], prefix: bytes) -> None:
+def _keep(rows: Rows, mirror: Mirror, version: Version, key: Sequence[int], prefix: bytes) -> None:
     """Portion by portion, for who follows changes waits meanwhile."""
     numbers = [column.number for column in version.columns]
     sent = from_copy(rows, len(numbers))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from psycopg import Connection, IsolationLevel, pq, sql
+from psycopg import IsolationLevel, pq, sql
 
 from sources.server.senders import refusal_of_slot, refusal_to_connect
 from sources.server.session import connect, session_address
@@ -94,16 +94,3 @@ def parse_lsn(text: str) -> int:
 def format_lsn(lsn: int) -> str:
     """A position as PostgreSQL writes it."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
-
-
-def blockers(connection: Connection, process: int) -> str:
-    """Whom a process waits for, in words."""
-    row = connection.execute(
-        """
-        SELECT coalesce(string_agg(gavial.process_words(b), ', '), 'others')
-        FROM unnest(pg_blocking_pids(%s)) b
-        """,
-        (process,),
-    ).fetchone()
-    assert row is not None
-    return str(row[0])

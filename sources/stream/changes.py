@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.shape import Attribute
 from catalog.storage import StoredColumn
 from sources.decode.columns import Decoded, decode_rows
 from sources.decode.unstorable import joined, reasons_of, with_reasons
@@ -19,7 +20,6 @@ from sources.messages.fields import Layout
 from sources.messages.pgoutput import DELETE, INSERT, UPDATE
 from sources.messages.row_messages import Rows
 from sources.old_rows.lookup import Lookup
-from sources.tables.shape import Attribute
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT
 
 _WHOLE: Final = ord("O")

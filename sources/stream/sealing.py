@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from psycopg import Connection
 
 from catalog.batch import Batch
+from catalog.captured import set_aside
 from catalog.errors import Error, ObjectNotInState
 from catalog.failpoints import failpoint
 from catalog.store import Arrived, SourceState, hold_epoch, manifest, source_states
@@ -37,7 +38,6 @@ _LOST: Final = "the copy of its rows by key was lost; it is copied anew"
 _ALTERED: Final = "its columns changed; it is copied anew"
 _UNTOLD: Final = "an update or delete came without its whole old row"
 _HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
-_SET_ASIDE: Final = "UPDATE gavial.sources SET state = %s, detail = %s WHERE relation = %s::oid"
 
 
 class Unfollowed(Exception):
@@ -234,7 +234,7 @@ class Sealer:
         log.log(logging.ERROR if state == "stopped" else logging.INFO, "table %d: %s: %s", oid, state, detail)
         with self._connection.transaction():
             hold_epoch(self._connection, self._place.epoch)
-            self._connection.execute(_SET_ASIDE, (state, detail, oid))
+            set_aside(self._connection, oid, state, detail)
 
 
 def arrived(changes: pa.Table) -> Arrived:

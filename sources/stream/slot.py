@@ -8,6 +8,7 @@ from typing import Final
 from psycopg import Connection, errors, pq
 
 from catalog.errors import ObjectNotInState
+from catalog.slot import begin_capture, follow_slot, followed_slot
 from catalog.store import hold_epoch
 from sources.server.position import parse_lsn
 from sources.server.prerequisites import FACTS, facts_from, lacks_of_server, refusal_of
@@ -20,14 +21,6 @@ _STATUS: Final = """
 """
 _CONFIRMED: Final = """
     SELECT (confirmed_flush_lsn - '0/0')::bigint FROM pg_replication_slots WHERE slot_name = %s
-"""
-_FORGET: Final = """
-    WITH gone AS (DELETE FROM gavial.batches WHERE buffer LIKE 'table-%%'),
-        again AS (
-            UPDATE gavial.sources
-            SET state = 'joining', captured_from = NULL, position = NULL, buffer = NULL, emptied = NULL,
-                detail = %(detail)s)
-    UPDATE gavial.capture SET slot = %(slot)s, position = NULL, position_time = NULL
 """
 
 
@@ -68,19 +61,17 @@ def open_slot(connection: Connection, replication: pq.abc.PGconn, place: Place, 
 
     Without a slot that still has them, everything is forgotten and every table joins again.
     """
-    row = connection.execute("SELECT slot, (position - '0/0')::bigint FROM gavial.capture").fetchone()
-    assert row is not None
-    followed, position = row
-    if followed != slot or position is None:
+    followed = followed_slot(connection)
+    if followed.slot != slot or followed.position is None:
         return _begin(connection, replication, place, slot, None)
     if slot_status(connection, slot, None).lost:
         return _begin(connection, replication, place, slot, "the replication slot was lost; copied anew")
-    if system_position(replication) < position:
+    if system_position(replication) < followed.position:
         raise ObjectNotInState(
             "the server is behind what was captured from it",
             detail="It was restored to an earlier state, or another server answers at its address.",
         )
-    return int(position)
+    return followed.position
 
 
 def free_slot(connection: Connection, slot: str) -> None:
@@ -97,7 +88,7 @@ def _begin(
 ) -> int:
     with connection.transaction():
         hold_epoch(connection, place.epoch)
-        connection.execute(_FORGET, {"slot": slot, "detail": detail})
+        follow_slot(connection, slot, detail)
     free_slot(connection, slot)
     connection.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
@@ -105,7 +96,7 @@ def _begin(
     position = _create(replication, slot)
     with connection.transaction():
         hold_epoch(connection, place.epoch)
-        connection.execute("UPDATE gavial.capture SET position = '0/0'::pg_lsn + %s::numeric", (position,))
+        begin_capture(connection, position)
     return position
 
 

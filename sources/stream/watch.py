@@ -9,6 +9,7 @@ from typing import Final
 from psycopg import Connection
 
 from catalog.errors import ObjectNotInState
+from catalog.slot import note_retained_wal
 from catalog.store import note_capture, require_epoch
 from sources.stream.slot import SlotStatus, slot_status
 from sources.warehouse.site import Place
@@ -17,24 +18,6 @@ log = logging.getLogger(__name__)
 
 SECONDS: Final = 5.0
 WARN_SHARES: Final = (0.8, 0.5)
-
-# A row that somebody holds is that of a table about to change: it is not waited for.
-_SOURCES: Final = """
-    WITH free AS (SELECT relation FROM gavial.sources WHERE state = 'captured' FOR NO KEY UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s
-    SET position = c.position, lag_bytes = pg_current_wal_lsn() - c.position, retained_wal = %(retained)s,
-        rows_per_hour = coalesce((
-            SELECT sum(a.rows) FROM gavial.arrivals a
-            WHERE a.relation = s.relation AND a.hour >= date_trunc('hour', now() - interval '23 hours')
-        ) / 24, 0)
-    FROM gavial.capture c, free
-    WHERE c.epoch = %(epoch)s AND s.relation = free.relation AND s.position IS DISTINCT FROM c.position
-"""
-_RETAINED: Final = """
-    UPDATE gavial.capture SET retained_wal = %(retained)s, max_wal = %(most)s
-    WHERE epoch = %(epoch)s AND (max_wal IS DISTINCT FROM %(most)s OR retained_wal IS NULL
-        OR abs(retained_wal - %(retained)s) > 1048576)
-"""
 
 
 class Watch:
@@ -57,9 +40,7 @@ class Watch:
         status = slot_status(self._connection, self._slot, self._most)
         if status.lost:
             raise ObjectNotInState("the replication slot was lost")
-        values = {"epoch": self._place.epoch, "retained": status.retained, "most": status.most}
-        self._connection.execute(_SOURCES, values)
-        self._connection.execute(_RETAINED, values)
+        note_retained_wal(self._connection, self._place.epoch, status.retained, status.most)
         self._warn(status)
 
     def _warn(self, status: SlotStatus) -> None:

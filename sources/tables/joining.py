@@ -11,12 +11,15 @@ import psycopg
 from psycopg import Connection
 
 from catalog.batch import Batch
+from catalog.blockers import blockers
 from catalog.errors import Error
 from catalog.failpoints import failpoint
+from catalog.joining import begin_joining, joining_tables, note_joining, ungranted
+from catalog.rows import values_of
+from catalog.shape import Shape, read_shape
 from catalog.store import hold_epoch
-from sources.server.position import Position, Stopped, blockers, take_position
+from sources.server.position import Position, Stopped, take_position
 from sources.tables.registration import TableChanged, register
-from sources.tables.shape import Shape, read_shape
 from sources.tables.snapshot import copy_table
 from sources.warehouse.site import Place
 
@@ -30,27 +33,6 @@ _OF_THE_TABLE: Final = (
     psycopg.DataError,
     psycopg.NotSupportedError,
 )
-# A row that somebody holds is that of a table about to change or to leave.
-_NOTE: Final = """
-    WITH free AS (
-        SELECT relation FROM gavial.sources WHERE relation::oid = ANY (%s::oid[]) FOR UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s SET state = %s, detail = %s FROM free WHERE s.relation = free.relation
-"""
-# Until its copy is there nobody knows old rows that a table does not tell.
-_BEGIN: Final = """
-    WITH free AS (
-        SELECT relation FROM gavial.sources
-        WHERE relation::oid = ANY (%s::oid[]) AND state IN ('joining', 'copying') FOR UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s SET attempted = clock_timestamp() FROM free WHERE s.relation = free.relation
-"""
-_TELL: Final = """
-    SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
-    WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
-"""
-_FORGET: Final = """
-    UPDATE gavial.sources SET old_rows = NULL, old_row_key = NULL
-    WHERE relation::oid = ANY (%s::oid[]) AND old_rows IS NOT NULL
-"""
 _BEGINNING: Final = """
     SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'gavial capture' AND wait_event_type = 'Lock'
@@ -71,7 +53,7 @@ def join_tables(
     The stream captures a table from the moment it is published: up to where it has captured everything is
     what `passed` tells. A table that changes under its copy goes on waiting; one that cannot be stored stops.
     """
-    waiting = _waiting_tables(connection)
+    waiting = joining_tables(connection)
     if not waiting:
         return False
     try:
@@ -91,31 +73,19 @@ def tell(connection: Connection, place: Place, process: int) -> None:
     """Say in the catalog whom the tables that wait are waiting for, because this process does."""
     text = f"waits for {blockers(connection, process)}"
     log.info("capture of tables %s", text)
-    _note(connection, place, _waiting_tables(connection), "joining", text)
+    _note(connection, place, joining_tables(connection), "joining", text)
 
 
 def tell_of_slot(connection: Connection, place: Place) -> None:
     """Tell users for whom the slot's creation waits, while capture begins."""
-    for (process,) in connection.execute(_BEGINNING).fetchall():
+    for process in values_of(connection, _BEGINNING):
         tell(connection, place, process)
 
 
-def _waiting_tables(connection: Connection) -> list[int]:
-    """The tables to be copied, also those that a coordinator was copying when it was killed."""
-    cursor = connection.execute(
-        "SELECT s.relation::oid::int8 FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation "
-        "WHERE s.state IN ('joining', 'copying') ORDER BY 1"
-    )
-    return [row[0] for row in cursor]
-
-
 def _begin(connection: Connection, place: Place, relations: list[int]) -> None:
-    """An attempt begins, and they tell whole rows: what was known of their rows may be wrong by now."""
     with connection.transaction():
         hold_epoch(connection, place.epoch)
-        connection.execute(_BEGIN, (relations,))
-        connection.execute(_TELL, (relations,))
-        connection.execute(_FORGET, (relations,))
+        begin_joining(connection, relations)
 
 
 def _storable_shape(connection: Connection, place: Place, relation: int) -> Shape | None:
@@ -185,9 +155,9 @@ def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> 
 def _stop(connection: Connection, place: Place, relation: int, error: Error | psycopg.Error) -> None:
     """This table alone: those who read others go on."""
     words = str(error.message if isinstance(error, Error) else error.diag.message_primary or error)
-    row = connection.execute("SELECT gavial.ungranted(%s, current_user)", (relation,)).fetchone()
-    if row is not None and row[0] is not None:
-        words = f"{words} ({row[0]})"
+    missing = ungranted(connection, relation)
+    if missing is not None:
+        words = f"{words} ({missing})"
     log.error("table %d cannot be captured: %s", relation, words)
     _note(connection, place, [relation], "stopped", words)
 
@@ -198,4 +168,4 @@ def _note(
     """Tell users what becomes of these tables."""
     with connection.transaction():
         hold_epoch(connection, place.epoch)
-        connection.execute(_NOTE, (list(relations), state, detail))
+        note_joining(connection, relations, state, detail)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 from psycopg import Connection
 
+from catalog.captured import copy_anew
+from catalog.computed import forget_computed_with
 from catalog.store import hold_epoch, manifest
-from sources.tables.rewrites import copy_anew
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)
-
-# What a query has computed is of no use without a part of it.
-_COMPUTED: Final = """
-    WITH losers AS (SELECT q.id FROM gavial.queries q WHERE %(buffer)s LIKE 'node-' || q.id || '-%%'),
-        read AS (DELETE FROM gavial.offsets o USING losers l WHERE o.query_id = l.id)
-    DELETE FROM gavial.batches b USING losers l WHERE b.buffer LIKE 'node-' || l.id || '-%%' RETURNING b.file
-"""
 
 
 def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
@@ -41,10 +34,10 @@ def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
     for buffer in sorted(lost):
         log.error("buffer %s: a file is lost; what is in it is made anew", buffer)
         if is_table_buffer(buffer):
-            copy_anew(connection, place, buffer, "a file of what was captured is lost")
+            copy_anew(connection, place.epoch, buffer, "a file of what was captured is lost")
         else:
             with connection.transaction():
                 hold_epoch(connection, place.epoch)
-                computed = connection.execute(_COMPUTED, {"buffer": buffer}).fetchall()
-            place.warehouse.remove(file for (file,) in computed)
+                computed = forget_computed_with(connection, buffer)
+            place.warehouse.remove(computed)
     return lost

@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 import pyarrow.compute as pc
 from psycopg import Connection
 
 from catalog.batch import Batch
+from catalog.column_versions import save_columns
+from catalog.computed import forget_computed_from
 from catalog.failpoints import failpoint
+from catalog.joining import hold_copied, note_captured
+from catalog.shape import Shape, read_shape
 from catalog.store import forget_batches, hold_epoch, manifest, name_batches, note_unstorable
-from sources.tables.shape import Shape, read_shape
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import COMMIT_LSN, table_buffer
-
-_CAPTURED: Final = """
-    WITH here AS (SELECT '0/0'::pg_lsn + %(lsn)s::numeric AS lsn),
-        moved AS (UPDATE gavial.capture SET position = greatest(position, lsn) FROM here)
-    UPDATE gavial.sources
-    SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn, files = %(files)s,
-        generated = gavial.untold_columns(%(relation)s), outdated = '{}'
-    FROM here WHERE relation = %(relation)s::oid
-"""
-# Who has read what was captured before begins anew. None is publishing: what it reads is not captured.
-_ANEW: Final = """
-    WITH readers AS (SELECT query_id FROM gavial.reads WHERE relation = %(relation)s::oid),
-        read AS (DELETE FROM gavial.offsets o USING readers r WHERE o.query_id = r.query_id)
-    DELETE FROM gavial.batches b USING readers r WHERE b.buffer LIKE 'node-' || r.query_id || '-%%'
-    RETURNING b.file
-"""
-_LOCK: Final = (
-    "SELECT FROM gavial.sources WHERE relation = %s::oid AND state = 'copying' FOR UPDATE SKIP LOCKED"
-)
-_SCHEMA: Final = """
-    WITH latest AS (
-        SELECT version, columns FROM gavial.schemas
-        WHERE relation = %(relation)s::oid ORDER BY version DESC LIMIT 1
-    ), added AS (
-        INSERT INTO gavial.schemas (relation, version, columns)
-        SELECT %(relation)s::oid, coalesce((SELECT version FROM latest), 0) + 1, %(columns)s::jsonb
-        WHERE (SELECT columns FROM latest) IS DISTINCT FROM %(columns)s::jsonb
-        RETURNING version
-    )
-    SELECT version FROM added UNION ALL SELECT version FROM latest ORDER BY 1 DESC LIMIT 1
-"""
 
 
 class TableChanged(Exception):
@@ -64,10 +34,7 @@ def register(
     buffer = table_buffer(shape.relation)
     with connection.transaction():
         hold_epoch(connection, place.epoch)
-        connection.execute("SELECT FROM gavial.capture FOR UPDATE")
-        # Whoever changes the table's partitions has this row; nobody is waited for while the stream waits.
-        free = connection.execute(_LOCK, (shape.relation,)).rowcount == 1
-        if not free or read_shape(connection, shape.relation) != shape:
+        if not hold_copied(connection, shape.relation) or read_shape(connection, shape.relation) != shape:
             raise TableChanged
         streamed = manifest(connection, buffer)
         early = [batch for batch in streamed if batch.from_offset < lsn]
@@ -75,19 +42,19 @@ def register(
         version = _schema_version(connection, shape)
         forget_batches(connection, [batch.file for batch in early])
         name_batches(connection, (*(replace(batch, schema_version=version) for batch in copied), *behind))
-        values = {"lsn": lsn, "buffer": buffer, "relation": shape.relation, "detail": _left_out(shape)}
-        connection.execute(_CAPTURED, values | {"files": _files(shape)})
+        detail, files = _left_out(shape), _files(shape)
+        note_captured(connection, shape.relation, lsn, buffer, detail=detail, files=files)
         note_unstorable(connection)
-        computed = [row[0] for row in connection.execute(_ANEW, {"relation": shape.relation})]
+        computed = forget_computed_from(connection, shape.relation)
         failpoint("join before commit")
     return (*(batch.file for batch in early), *computed)
 
 
-def _files(shape: Shape) -> str | None:
+def _files(shape: Shape) -> dict[int, int] | None:
     """Where the partitions of a partitioned table lie."""
     if [leaf.oid for leaf in shape.leaves] == [shape.relation]:
         return None
-    return json.dumps({leaf.oid: leaf.file for leaf in shape.leaves})
+    return {leaf.oid: leaf.file for leaf in shape.leaves}
 
 
 def _left_out(shape: Shape) -> str | None:
@@ -109,7 +76,4 @@ def _schema_version(connection: Connection, shape: Shape) -> int:
     columns = [
         [column.number, column.stored.name, column.type.oid, column.type.typmod] for column in shape.columns
     ]
-    values = {"relation": shape.relation, "columns": json.dumps(columns)}
-    row = connection.execute(_SCHEMA, values).fetchone()
-    assert row is not None
-    return int(row[0])
+    return save_columns(connection, shape.relation, columns)

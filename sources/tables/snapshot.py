@@ -12,13 +12,13 @@ from psycopg import IsolationLevel, sql
 
 from catalog.batch import Batch
 from catalog.failpoints import failpoint
+from catalog.shape import Leaf, Shape
 from sources.decode.columns import decode_rows
 from sources.decode.unstorable import reasons_of, with_reasons
 from sources.messages.copied_rows import Rows, copy_rows
 from sources.messages.fields import Layout
 from sources.server.position import Position, Stopped
 from sources.server.session import connect
-from sources.tables.shape import Leaf, Shape
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 

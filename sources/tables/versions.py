@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from psycopg import Connection
 
+from catalog.column_versions import (
+    columns_of_version,
+    latest_columns,
+    missing_values,
+    outdated_columns,
+    save_columns,
+)
+from catalog.shape import Attribute, read_shape
 from sources.messages.pgoutput import ToldColumn
-from sources.tables.shape import Attribute, read_shape
-
-_LATEST: Final = """
-    SELECT version, columns FROM gavial.schemas WHERE relation = %s::oid ORDER BY version DESC LIMIT 1
-"""
-_OUTDATED: Final = "SELECT outdated::int[] FROM gavial.sources WHERE relation = %s::oid"
-_WRITTEN: Final = "SELECT columns FROM gavial.schemas WHERE relation = %s::oid AND version = %s"
-# Where nobody notices that a table is written anew, a default may have been written into its older rows.
-_MISSING: Final = """
-    SELECT a.attnum::int, coalesce((a.attmissingval::text::text[])[1], d.value)
-    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-        LEFT JOIN gavial.defaults d ON d.relation = a.attrelid AND d.number = a.attnum
-    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
-        AND (a.atthasmissing OR d.value IS NOT NULL
-            OR (a.atthasdef OR a.attidentity <> '') AND (c.relkind = 'p' OR NOT EXISTS (
-                SELECT FROM pg_event_trigger t WHERE t.evtname = 'gavial_rewrite' AND t.evtenabled <> 'D')))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +43,11 @@ def version_of(
     A table that is not `captured` has no older rows that theirs would have to fit to.
     """
     now = read_shape(connection, relation).columns
-    defaults: dict[int, str | None] = dict(connection.execute(_MISSING, (relation,)).fetchall())
-    row = connection.execute(_LATEST, (relation,)).fetchone()
-    latest, written = row or (0, [])
-    before = tuple(_parsed(*fields) for fields in written)
+    defaults = missing_values(connection, relation)
+    latest = latest_columns(connection, relation)
+    before = tuple(_parsed(*fields) for fields in latest.columns)
     known = before if captured else ()
-    columns = follow(told, known, now, defaults, _outdated(connection, relation))
+    columns = follow(told, known, now, defaults, outdated_columns(connection, relation))
     if columns is None:
         return None
     missing = {column.number: defaults.get(column.number) for column in columns if known} | {
@@ -70,12 +58,8 @@ def version_of(
         for column, name in zip(columns, told, strict=True)
     ]
     if described == list(before):
-        return Version(latest, columns)
-    connection.execute(
-        "INSERT INTO gavial.schemas (relation, version, columns) VALUES (%s::oid, %s, %s)",
-        (relation, latest + 1, json.dumps([_written(column) for column in described])),
-    )
-    return Version(latest + 1, columns)
+        return Version(latest.number, columns)
+    return Version(save_columns(connection, relation, [_written(column) for column in described]), columns)
 
 
 def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn]) -> tuple[int, ...] | None:
@@ -83,8 +67,8 @@ def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn
 
     A partition has the same columns, by name, as they were called then or are now; None if it has not.
     """
-    row = connection.execute(_LATEST, (relation,)).fetchone()
-    written = [_parsed(*fields).told.name for fields in (row[1] if row else ())]
+    latest = latest_columns(connection, relation)
+    written = [_parsed(*fields).told.name for fields in latest.columns]
     now = [column.stored.name for column in read_shape(connection, relation).columns]
     places = {column.name: place for place, column in enumerate(told)}
     for names in (written, now):
@@ -95,9 +79,7 @@ def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn
 
 def written_columns(connection: Connection, relation: int, version: int) -> tuple[Known, ...]:
     """The columns of a version that was written down."""
-    row = connection.execute(_WRITTEN, (relation, version)).fetchone()
-    assert row is not None, "who writes rows writes down what their columns are"
-    return tuple(_parsed(*fields) for fields in row[0])
+    return tuple(_parsed(*fields) for fields in columns_of_version(connection, relation, version))
 
 
 def follow(
@@ -128,12 +110,6 @@ def follow(
         elif known and column.number in defaults and defaults[column.number] is None:
             return None
     return tuple(now)
-
-
-def _outdated(connection: Connection, relation: int) -> frozenset[int]:
-    """The columns that nobody may read before the table is copied anew."""
-    row = connection.execute(_OUTDATED, (relation,)).fetchone()
-    return frozenset(row[0] if row else ())
 
 
 def _type(column: Attribute) -> tuple[int, int]:

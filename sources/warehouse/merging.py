@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from psycopg import Connection
 
 from catalog.batch import Batch
+from catalog.captured import emptied_at, hold_captured
 from catalog.failpoints import failpoint
 from catalog.store import forget_batches, hold_epoch, manifest, name_batches
 from sources.decode.unstorable import alike
@@ -25,16 +26,6 @@ MOST_ROWS: Final = FEWEST_BATCHES * SMALL_ROWS
 MOST_BYTES: Final = FEWEST_BATCHES * SMALL_BYTES
 """Size of the batches that are merged at a time, so that it takes about a second and little memory."""
 
-_EMPTIED: Final = """
-    SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources
-    WHERE 'table-' || relation::oid = %s
-"""
-# A table that is about to be copied anew, or to leave, is left alone, and so is whoever holds its row.
-_HOLD: Final = """
-    SELECT FROM gavial.sources WHERE 'table-' || relation::oid = %s AND state = 'captured'
-    FOR SHARE SKIP LOCKED
-"""
-
 
 def merge_batches(connection: Connection, place: Place, buffer: str, below: int) -> tuple[str, ...]:
     """Merge small batches of a buffer up to a position that no reader will ask to look behind.
@@ -44,10 +35,9 @@ def merge_batches(connection: Connection, place: Place, buffer: str, below: int)
     """
     if not _may_merge(connection, buffer):
         return ()
-    row = connection.execute(_EMPTIED, (buffer,)).fetchone()
-    assert row is not None
+    emptied = emptied_at(connection, buffer)
     settled = [batch for batch in manifest(connection, buffer) if batch.to_offset <= below]
-    cancelled = [batch for batch in settled if batch.to_offset < row[0] <= below]
+    cancelled = [batch for batch in settled if batch.to_offset < emptied <= below]
     chosen = choose(settled[len(cancelled) :])
     merged = merged_batches(place.warehouse, chosen) if chosen else ()
     replaced = [batch.file for batch in (*cancelled, *chosen)]
@@ -70,7 +60,7 @@ class _Overtaken(Exception):
 
 def _may_merge(connection: Connection, buffer: str) -> bool:
     """Whether the buffer's batches may be merged; that holds until the end of the transaction."""
-    return not is_table_buffer(buffer) or connection.execute(_HOLD, (buffer,)).rowcount > 0
+    return not is_table_buffer(buffer) or hold_captured(connection, buffer)
 
 
 def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:

@@ -11,10 +11,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from catalog.blockers import blockers
+from catalog.shape import read_shape
 from sources.messages.copied_rows import copy_rows
-from sources.server.position import Stopped, blockers, take_position
+from sources.server.position import Stopped, take_position
 from sources.tables import snapshot
-from sources.tables.shape import read_shape
 from sources.tables.snapshot import copy_table
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import Warehouse

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import ProtocolViolation
+from catalog.shape import Attribute
 from catalog.storage import Plain, StoredColumn
 from catalog.types import INT4, INT8, TEXT, SqlType
 from sources.messages.pgoutput import ToldColumn
@@ -16,7 +17,6 @@ from sources.messages.row_messages import Rows
 from sources.stream import transactions
 from sources.stream.changes import changes_of
 from sources.stream.transactions import Assembler, Emptied, Ready
-from sources.tables.shape import Attribute
 from sources.tables.versions import Known, follow
 
 A, B = 16384, 16385

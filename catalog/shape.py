@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from psycopg import Connection
 
 from catalog.errors import FeatureNotSupported
+from catalog.rows import rows_of
 from catalog.signatures import TypeSignature
+from catalog.signatures_postgres import COLUMNS_OF_TYPE
 from catalog.storage import Plain, StoredColumn, stored_column
 from catalog.types import SqlType
 
@@ -42,11 +45,11 @@ class Shape:
 
 
 _COLUMNS: Final = """
-    SELECT a.attnum::int, a.attname::text, a.atttypid::int8, a.atttypmod, a.attcollation::int8,
-        a.attnum = ANY (gavial.wide_columns(a.attrelid))
+    SELECT a.attnum::int AS number, a.attname::text AS name, a.atttypid::int8 AS oid, a.atttypmod AS typmod,
+        a.attcollation::int8 AS collation, a.attnum = ANY (gavial.wide_columns(a.attrelid)) AS wide
     FROM gavial.told_columns(%s) a ORDER BY a.attnum
 """
-_TYPES: Final = """
+_TYPES: Final = f"""
     WITH RECURSIVE used AS (
         SELECT a.atttypid AS oid FROM pg_attribute a
         WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
@@ -54,13 +57,12 @@ _TYPES: Final = """
         SELECT made_of FROM used u JOIN pg_type t USING (oid),
             LATERAL (VALUES (t.typbasetype), (t.typelem)) v (made_of) WHERE made_of <> 0
     )
-    SELECT t.oid::int8, n.nspname::text, t.typname::text, t.typtype::text, t.typcategory::text,
-        t.typispreferred, CASE WHEN t.typcategory = 'A' AND t.typarray = 0 THEN t.typelem ELSE 0 END::int8,
-        t.typarray::int8, t.typbasetype::int8, t.typcollation::int8
+    SELECT {COLUMNS_OF_TYPE}
     FROM used JOIN pg_type t USING (oid) JOIN pg_namespace n ON n.oid = t.typnamespace
 """
 _LEAVES: Final = """
-    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname), pg_relation_filenode(c.oid)::int8
+    SELECT c.oid::int8, format('%%I.%%I', n.nspname, c.relname) AS name,
+        pg_relation_filenode(c.oid)::int8 AS file
     FROM gavial.leaves(%s) l JOIN pg_class c ON c.oid = l JOIN pg_namespace n ON n.oid = c.relnamespace
     ORDER BY c.oid
 """
@@ -74,12 +76,14 @@ def _stored(name: str, type: SqlType, types: Mapping[int, TypeSignature]) -> Sto
         return StoredColumn(name, type, Plain.TEXT, kept=False)
 
 
+def _attribute(types: Mapping[int, TypeSignature], *, number: int, name: str, **described: Any) -> Attribute:
+    type = SqlType(**described)
+    return Attribute(number, type, _stored(name, type, types))
+
+
 def read_shape(connection: Connection, relation: int) -> Shape:
     """The table as it is now, without waiting for whoever alters it; without leaves, there is none."""
-    types = {row[0]: TypeSignature(*row) for row in connection.execute(_TYPES, (relation,))}
-    columns = []
-    for number, name, *described in connection.execute(_COLUMNS, (relation,)):
-        type = SqlType(*described)
-        columns.append(Attribute(number, type, _stored(name, type, types)))
-    leaves = connection.execute(_LEAVES, (relation,)).fetchall()
-    return Shape(relation, tuple(columns), tuple(Leaf(*row) for row in leaves))
+    signatures = rows_of(connection, TypeSignature, _TYPES, (relation,))
+    types = {signature.oid: signature for signature in signatures}
+    columns = rows_of(connection, partial(_attribute, types), _COLUMNS, (relation,))
+    return Shape(relation, columns, rows_of(connection, Leaf, _LEAVES, (relation,)))

@@ -1,0 +1,36 @@
+"""Rows as values of a class, whose fields are called as the columns are; or the one value of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from psycopg import Connection
+from psycopg.abc import Params, QueryNoTemplate
+from psycopg.rows import kwargs_row, scalar_row
+
+Made = TypeVar("Made")
+
+
+def rows_of(
+    connection: Connection, make: Callable[..., Made], query: QueryNoTemplate, values: Params | None = None
+) -> tuple[Made, ...]:
+    """All rows; `make` is a class with a field for each column, or takes each by its name."""
+    return tuple(connection.cursor(row_factory=kwargs_row(make)).execute(query, values))
+
+
+def row_of(
+    connection: Connection, make: Callable[..., Made], query: QueryNoTemplate, values: Params | None = None
+) -> Made | None:
+    """The first row; None if there is no row."""
+    return connection.cursor(row_factory=kwargs_row(make)).execute(query, values).fetchone()
+
+
+def values_of(connection: Connection, query: QueryNoTemplate, values: Params | None = None) -> list[Any]:
+    """The only column of all rows."""
+    return connection.cursor(row_factory=scalar_row).execute(query, values).fetchall()
+
+
+def value_of(connection: Connection, query: QueryNoTemplate, values: Params | None = None) -> Any:
+    """The only column of the first row; None if there is no row."""
+    return connection.cursor(row_factory=scalar_row).execute(query, values).fetchone()
