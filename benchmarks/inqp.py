@@ -32,8 +32,8 @@ from benchmarks.support.measure import Reading, Target, judge
 from benchmarks.support.report import ROOT, Header, header, table, verdict_line, write_json
 from benchmarks.support.tpch_log import progressive
 from benchmarks.support.tpch_warehouse import Laboratory, queries
+from catalog.measured import Measured as Seen
 from executors.spark.session import SparkSettings, close_session, open_session
-from planner.fitting import Measured as Seen
 from planner.plan import plan
 
 HARD: Final[Mapping[str, Sequence[str]]] = {

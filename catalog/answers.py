@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from psycopg import Connection
 
+from catalog.rows import value_of
+
 
 def permit_writing(connection: Connection, relation: int) -> None:
     """Have the guard of an answer let this transaction write it."""
@@ -12,6 +14,6 @@ def permit_writing(connection: Connection, relation: int) -> None:
 
 def add_missing_columns(connection: Connection, relation: int, view: int) -> None:
     """Give the table of an answer the columns of the query's hidden view that it lacks."""
-    row = connection.execute("SELECT gavial.add_columns_command(%s, %s)", (relation, view)).fetchone()
-    if row is not None and row[0]:
-        connection.execute(row[0])
+    command = value_of(connection, "SELECT gavial.add_columns_command(%s, %s)", (relation, view))
+    if command:
+        connection.execute(command)

@@ -9,7 +9,8 @@ from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
+
+from catalog.rows import row_of, rows_of
 
 _BY_HOUR: Final = """
     SELECT a.relation::oid::int8 AS relation, a.hour, a.rows FROM gavial.arrivals a
@@ -57,19 +58,16 @@ class Known:
 
 def rows_by_hour(connection: Connection, relations: Collection[int]) -> tuple[HourOfTable, ...]:
     """The hours in which rows of these tables came."""
-    cursor = connection.cursor(row_factory=class_row(HourOfTable))
-    return tuple(cursor.execute(_BY_HOUR, (list(relations),)))
+    return rows_of(connection, HourOfTable, _BY_HOUR, (list(relations),))
 
 
 def rows_by_kind(connection: Connection, relations: Collection[int]) -> tuple[KindsOfTable, ...]:
     """What kinds of changes came, of the tables of which any did."""
-    cursor = connection.cursor(row_factory=class_row(KindsOfTable))
-    return tuple(cursor.execute(_KINDS, (list(relations),)))
+    return rows_of(connection, KindsOfTable, _KINDS, (list(relations),))
 
 
 def known_time(connection: Connection, query: UUID, relations: Collection[int]) -> Known:
     """Since the first trigger of a query, or the first hour in which rows of its tables came."""
-    cursor = connection.cursor(row_factory=class_row(Known))
-    known = cursor.execute(_KNOWN, (list(relations), query)).fetchone()
+    known = row_of(connection, Known, _KNOWN, (list(relations), query))
     assert known is not None
     return known

@@ -10,6 +10,8 @@ from typing import Final
 
 from psycopg import Connection
 
+from catalog.rows import value_of
+
 _BASE_TYPE: Final = """
     WITH RECURSIVE made_of (type, modifier) AS (
         SELECT %s::oid, %s::int4
@@ -24,6 +26,4 @@ _BASE_TYPE: Final = """
 
 def base_type_name(connection: Connection, oid: int, typmod: int) -> str:
     """The type as PostgreSQL writes it; for a domain, and one over another, what they are over in the end."""
-    row = connection.execute(_BASE_TYPE, (oid, typmod)).fetchone()
-    assert row is not None
-    return str(row[0])
+    return str(value_of(connection, _BASE_TYPE, (oid, typmod)))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from psycopg import Connection
+
+from catalog.rows import rows_of
 
 Defaults: TypeAlias = Mapping[tuple[str, int], Mapping[int, str]]
 """The values of newer columns as text, by buffer and version of its columns, then by number; no NULLs."""
@@ -15,16 +18,26 @@ Defaults: TypeAlias = Mapping[tuple[str, int], Mapping[int, str]]
 NO_DEFAULTS: Final[Defaults] = MappingProxyType({})
 
 _DEFAULTS: Final = """
-    SELECT 'table-' || s.relation::oid, s.version, d.number, d.value
+    SELECT 'table-' || s.relation::oid AS buffer, s.version, d.number, d.value
     FROM gavial.schemas s JOIN gavial.defaults d USING (relation)
     WHERE 'table-' || s.relation::oid = ANY (%s) AND d.value IS NOT NULL
         AND NOT EXISTS (SELECT FROM jsonb_array_elements(s.columns) c WHERE (c ->> 0)::int = d.number)
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Default:
+    """What a column has in the rows of a buffer that have an older version of its columns."""
+
+    buffer: str
+    version: int
+    number: int
+    value: str
+
+
 def defaults_of(connection: Connection, buffers: Collection[str]) -> Defaults:
     """The values that columns newer than a version of these buffers have in its rows."""
     defaults: defaultdict[tuple[str, int], dict[int, str]] = defaultdict(dict)
-    for buffer, version, number, value in connection.execute(_DEFAULTS, (list(buffers),)):
-        defaults[buffer, version][number] = value
+    for default in rows_of(connection, _Default, _DEFAULTS, (list(buffers),)):
+        defaults[default.buffer, default.version][default.number] = default.value
     return defaults

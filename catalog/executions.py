@@ -11,6 +11,8 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.rows import named, rows_of, value_of, values_of
+
 _DEARNESS: Final = """
     SELECT sum(e.measured_work) / nullif(sum(e.predicted_work), 0) FROM gavial.executions e
     WHERE e.query_ids = ARRAY[%(query)s::uuid] AND e.finished IS NOT NULL AND e.predicted_work IS NOT NULL
@@ -27,7 +29,8 @@ _TRIGGER: Final = """
     INSERT INTO gavial.triggers (query_id, fired, position, goal, predicted_final_work, measured_final_work,
         batch_work, final_seconds, total_work, met)
     SELECT q.id, %(fired)s, '0/0'::pg_lsn + %(position)s::numeric, %(goal)s::float8, q.predicted_final_work,
-        %(measured)s::float8, %(batch)s::float8, %(seconds)s::float8, made.total, %(met)s::boolean
+        %(measured_final_work)s::float8, %(batch_work)s::float8, %(final_seconds)s::float8, made.total,
+        %(met)s::boolean
     FROM gavial.queries q, made WHERE q.id = %(query)s
 """
 
@@ -36,16 +39,25 @@ _TRIGGER: Final = """
 _EXPECTED: Final = """
     SELECT q.id,
         (SELECT t.measured_final_work * t.batch_work FROM gavial.triggers t
-         WHERE t.query_id = q.id AND t.batch_work > 0 ORDER BY t.fired DESC LIMIT 1),
+         WHERE t.query_id = q.id AND t.batch_work > 0 ORDER BY t.fired DESC LIMIT 1) AS seconds,
         (SELECT coalesce(sum(b.rows), 0)::int8
          FROM gavial.reads r JOIN gavial.batches b ON b.buffer = 'table-' || r.relation::oid
          WHERE r.query_id = q.id AND (q.status = 'initialising' OR q.position IS NULL
-                                      OR b.from_offset >= (q.position - '0/0')::int8))
+                                      OR b.from_offset >= (q.position - '0/0')::int8)) AS rows
     FROM gavial.queries q WHERE q.id = ANY (%s)
 """
 _USUAL_SECONDS: Final = 0.5
 _ROWS_PER_SECOND: Final = 100_000
 """Roughly, on any machine: only the order of queries depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Awaited:
+    """A query, the seconds that its last result took, and the rows that wait."""
+
+    id: UUID
+    seconds: float | None
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ class Measurement:
     rows_in: int
     rows_out: int
     work: float
-    seconds: float
+    elapsed: float
     predicted: float
     features: Mapping[str, float]
 
@@ -69,9 +81,9 @@ class Execution:
     rows_in: int
     rows_out: int
     jobs: int
-    processor_seconds: float | None
-    work: float
-    predicted: float | None
+    cpu_seconds: float | None
+    measured_work: float
+    predicted_work: float | None
     measurements: tuple[Measurement, ...] = ()
 
 
@@ -80,30 +92,29 @@ class Outcome:
     """How an answer came out: the goal, the final work as a share of a batch's, what that is, and seconds."""
 
     goal: float | None
-    measured: float | None
-    batch: float | None
-    seconds: float
+    measured_final_work: float | None
+    batch_work: float | None
+    final_seconds: float
     met: bool | None
 
 
 def expected_seconds(connection: Connection, queries: Iterable[UUID]) -> Mapping[UUID, float]:
     """How many seconds of work the next results of queries are expected to take."""
-    cursor = connection.execute(_EXPECTED, (list(queries),))
     return {
-        query: (_USUAL_SECONDS if took is None else took) + rows / _ROWS_PER_SECOND
-        for query, took, rows in cursor
+        query.id: (_USUAL_SECONDS if query.seconds is None else query.seconds) + query.rows / _ROWS_PER_SECOND
+        for query in rows_of(connection, _Awaited, _EXPECTED, (list(queries),))
     }
 
 
 def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
     """Record that a firing begins, and return its number."""
-    row = connection.execute(
+    number = value_of(
+        connection,
         "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
         "VALUES (%s, %s, clock_timestamp(), 'spark') RETURNING id",
         ([query], list(paths)),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    )
+    return int(number)
 
 
 def note_progress(connection: Connection, number: int, words: str | None) -> None:
@@ -123,74 +134,44 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     connection.execute(
         "UPDATE gavial.executions SET finished = clock_timestamp(), progress = NULL, "
         "position = '0/0'::pg_lsn + %(position)s::numeric, rows_in = %(rows_in)s, rows_out = %(rows_out)s, "
-        "jobs = %(jobs)s, cpu_seconds = %(processor_seconds)s, predicted_work = %(predicted)s, "
-        "measured_work = %(work)s, wall_seconds = extract(epoch FROM clock_timestamp() - started) "
+        "jobs = %(jobs)s, cpu_seconds = %(cpu_seconds)s, predicted_work = %(predicted_work)s, "
+        "measured_work = %(measured_work)s, wall_seconds = extract(epoch FROM clock_timestamp() - started) "
         "WHERE id = %(number)s",
-        {
-            "number": number,
-            "position": execution.position,
-            "rows_in": execution.rows_in,
-            "rows_out": execution.rows_out,
-            "jobs": execution.jobs,
-            "processor_seconds": execution.processor_seconds,
-            "predicted": execution.predicted,
-            "work": execution.work,
-        },
+        {"number": number, **named(execution)},
     )
+    measured = [
+        {**named(measurement), "execution": number, "features": json.dumps(dict(measurement.features))}
+        for measurement in execution.measurements
+    ]
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.measurements "
-            "(execution, subplan, rows_in, rows_out, seconds, elapsed, predicted, features) "
-            "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(work)s, %(seconds)s, "
+            "(execution, subplan, rows_in, rows_out, work, elapsed, predicted, features) "
+            "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(work)s, %(elapsed)s, "
             "%(predicted)s, %(features)s)",
-            [
-                {
-                    "execution": number,
-                    "subplan": measurement.subplan,
-                    "rows_in": measurement.rows_in,
-                    "rows_out": measurement.rows_out,
-                    "work": measurement.work,
-                    "seconds": measurement.seconds,
-                    "predicted": measurement.predicted,
-                    "features": json.dumps(dict(measurement.features)),
-                }
-                for measurement in execution.measurements
-            ],
+            measured,
         )
 
 
 def dearness(connection: Connection, query: UUID) -> float:
     """How many times as long the firings since the latest trigger took as the model says of them."""
-    row = connection.execute(_DEARNESS, {"query": query}).fetchone()
-    return 1.0 if row is None or not row[0] else float(row[0])
+    return float(value_of(connection, _DEARNESS, {"query": query}) or 1)
 
 
 def triggers_fired(connection: Connection, query: UUID, most: int) -> Sequence[datetime]:
     """When the latest triggers of a query fired, the latest last."""
-    cursor = connection.execute(
-        "SELECT fired FROM gavial.triggers WHERE query_id = %s ORDER BY fired DESC LIMIT %s", (query, most)
-    )
-    return [row[0] for row in cursor][::-1]
+    latest = "SELECT fired FROM gavial.triggers WHERE query_id = %s ORDER BY fired DESC LIMIT %s"
+    return values_of(connection, latest, (query, most))[::-1]
 
 
 def record_trigger(
     connection: Connection, query: UUID, fired: datetime, position: int, outcome: Outcome
 ) -> None:
     """An answer is published for a trigger that fired then."""
-    connection.execute(
-        _TRIGGER,
-        {
-            "query": query,
-            "fired": fired,
-            "position": position,
-            "goal": outcome.goal,
-            "measured": outcome.measured,
-            "batch": outcome.batch,
-            "seconds": outcome.seconds,
-            "met": outcome.met,
-        },
-    )
-    if outcome.measured is not None:
+    values = {"query": query, "fired": fired, "position": position, **named(outcome)}
+    connection.execute(_TRIGGER, values)
+    if outcome.measured_final_work is not None:
         connection.execute(
-            "UPDATE gavial.queries SET measured_final_work = %s WHERE id = %s", (outcome.measured, query)
+            "UPDATE gavial.queries SET measured_final_work = %(measured_final_work)s WHERE id = %(query)s",
+            values,
         )

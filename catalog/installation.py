@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
+
+from catalog.rows import row_of, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +20,17 @@ class Installation:
 
 def is_installed(connection: Connection) -> bool:
     """Whether the schema is there, in whatever version."""
-    installed = connection.execute("SELECT to_regclass('gavial.capture')").fetchone()
-    return installed is not None and installed[0] is not None
+    return value_of(connection, "SELECT to_regclass('gavial.capture')") is not None
 
 
 def is_elsewhere(connection: Connection) -> bool:
     """Whether the database is a copy, or was restored, and no query of it was resumed since."""
-    row = connection.execute("SELECT gavial.is_elsewhere()").fetchone()
-    return row is None or bool(row[0])
+    return bool(value_of(connection, "SELECT gavial.is_elsewhere()"))
 
 
 def read_installation(connection: Connection) -> Installation:
     """The installation in this database."""
-    cursor = connection.cursor(row_factory=class_row(Installation))
-    installation = cursor.execute("SELECT id, gavial.is_elsewhere() FROM gavial.installation").fetchone()
+    question = "SELECT id, gavial.is_elsewhere() FROM gavial.installation"
+    installation = row_of(connection, Installation, question)
     assert installation is not None
     return installation

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from psycopg import Connection
-from psycopg.rows import class_row
+
+from catalog.rows import row_of
 
 # Who has not read a buffer yet will read all of it. A buffer of a node is read by its own query.
 _NEXT: Final = """
@@ -35,5 +36,4 @@ class Mergeable:
 def next_mergeable(connection: Connection, *, rows: int, bytes: int, fewest: int) -> Mergeable | None:
     """Some buffer with at least `fewest` batches of so many rows and bytes or fewer, or with rows that a
     TRUNCATE took."""
-    cursor = connection.cursor(row_factory=class_row(Mergeable))
-    return cursor.execute(_NEXT, {"rows": rows, "bytes": bytes, "fewest": fewest}).fetchone()
+    return row_of(connection, Mergeable, _NEXT, {"rows": rows, "bytes": bytes, "fewest": fewest})

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.rows import mapping_of, named, rows_of, values_of
+
 # No batch reaches over the beginning of a period: it is kept as a reader's offset.
 _PERIODS: Final = """
-    SELECT q.id, r.relation::oid::int8, coalesce(r.expected, 0),
+    SELECT q.id AS query, r.relation::oid::int8, coalesce(r.expected, 0) AS expected,
         (SELECT coalesce(sum(b.rows), 0)::int8 FROM gavial.batches b
-         WHERE b.buffer = 'table-' || r.relation::oid AND b.from_offset >= (q.position - '0/0')::int8)
+         WHERE b.buffer = 'table-' || r.relation::oid AND b.from_offset >= (q.position - '0/0')::int8) AS came
     FROM gavial.queries q JOIN gavial.reads r ON r.query_id = q.id
     WHERE q.id = ANY (%s)
 """
@@ -52,30 +54,49 @@ class Period:
     expected: Mapping[int, float]
 
 
+@dataclass(frozen=True, slots=True)
+class _TableOfPeriod:
+    """The rows that came of a table in the period of a query, and those expected."""
+
+    query: UUID
+    relation: int
+    expected: float
+    came: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """The pace of a path, and how many rows had come when it was last run."""
+
+    path: int
+    pace: int
+    had: int
+
+
 def paced_queries(connection: Connection) -> frozenset[UUID]:
     """The queries of which some part is worked before the trigger."""
-    return frozenset(row[0] for row in connection.execute("SELECT query_id FROM gavial.paths WHERE pace > 1"))
+    return frozenset(values_of(connection, "SELECT query_id FROM gavial.paths WHERE pace > 1"))
 
 
 def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int]]:
     """The pace of each path of a query, and how many rows had come when it was last run."""
-    cursor = connection.execute("SELECT path, pace, had FROM gavial.paths WHERE query_id = %s", (query,))
-    return {path: (pace, had) for path, pace, had in cursor}
+    question = "SELECT path, pace, had FROM gavial.paths WHERE query_id = %s"
+    return {path.path: (path.pace, path.had) for path in rows_of(connection, _Pace, question, (query,))}
 
 
 def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
     """What came in the periods of these queries, by the manifest."""
     came: dict[UUID, dict[int, int]] = {query: {} for query in queries}
     expected: dict[UUID, dict[int, float]] = {query: {} for query in queries}
-    for query, relation, rows, count in connection.execute(_PERIODS, (list(queries),)):
-        expected[query][relation] = rows
-        came[query][relation] = count
+    for table in rows_of(connection, _TableOfPeriod, _PERIODS, (list(queries),)):
+        expected[table.query][table.relation] = table.expected
+        came[table.query][table.relation] = table.came
     return {query: Period(came[query], expected[query]) for query in queries}
 
 
 def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:
     """Other paces from now on; what was worked in this period stays worked."""
-    rows = [{"query": query, **asdict(path)} for path in paths]
+    rows = [{"query": query, **named(path)} for path in paths]
     connection.execute(
         "DELETE FROM gavial.paths WHERE query_id = %s AND path <> ALL (%s)",
         (query, [row["path"] for row in rows]),
@@ -113,7 +134,7 @@ def save_outlook(
     reachable: bool,
 ) -> None:
     """The parts of a query, and what its period is expected to cost."""
-    rows = [{"query": query, **asdict(subplan)} for subplan in subplans]
+    rows = [{"query": query, **named(subplan)} for subplan in subplans]
     connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -130,11 +151,12 @@ def save_outlook(
 
 def corrections_of(connection: Connection, query: UUID) -> Mapping[int, float]:
     """How many times as many rows each subplan writes as the cost model says; as far as that is known."""
-    cursor = connection.execute(
-        "SELECT subplan, correction FROM gavial.subplans WHERE query_id = %s AND correction IS NOT NULL",
+    return mapping_of(
+        connection,
+        "SELECT subplan AS key, correction AS value FROM gavial.subplans "
+        "WHERE query_id = %s AND correction IS NOT NULL",
         (query,),
     )
-    return dict(cursor.fetchall())
 
 
 def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from psycopg import AsyncConnection, sql
 
+from catalog.async_rows import value_of, values_of
 from catalog.refusals import REFUSALS
 from catalog.version import VERSION
 
@@ -22,13 +23,9 @@ _FOR_SUPERUSERS: Final = 60
 
 async def is_installed(connection: AsyncConnection) -> bool:
     """Whether the schema in this database is the one that belongs to this version."""
-    cursor = await connection.execute("SELECT to_regclass('gavial.installation') IS NOT NULL")
-    row = await cursor.fetchone()
-    if row is None or not row[0]:
+    if await value_of(connection, "SELECT to_regclass('gavial.installation')") is None:
         return False
-    cursor = await connection.execute("SELECT digest FROM gavial.installation")
-    row = await cursor.fetchone()
-    return row is not None and row[0] == digest()
+    return bool(await value_of(connection, "SELECT digest FROM gavial.installation") == digest())
 
 
 async def install(connection: AsyncConnection) -> None:
@@ -57,8 +54,7 @@ async def migrate(connection: AsyncConnection) -> None:
         "COMMENT ON COLUMN gavial.migrations.number IS 'number of the change'; "
         "COMMENT ON COLUMN gavial.migrations.applied IS 'when it was made'"
     )
-    cursor = await connection.execute("SELECT number FROM gavial.migrations")
-    seen = {row[0] for row in await cursor.fetchall()}
+    seen = await values_of(connection, "SELECT number FROM gavial.migrations")
     for number, path in numbered("migrations"):
         if number not in seen:
             await connection.execute(path.read_bytes())
@@ -84,9 +80,7 @@ async def record(connection: AsyncConnection) -> None:
 
 async def is_superuser(connection: AsyncConnection) -> bool:
     """Whether the connection's role is a superuser."""
-    cursor = await connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
-    row = await cursor.fetchone()
-    return row is not None and bool(row[0])
+    return bool(await value_of(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"))
 
 
 async def allow_verifier(connection: AsyncConnection, role: str) -> None:
@@ -97,11 +91,11 @@ async def allow_verifier(connection: AsyncConnection, role: str) -> None:
 
 async def allow_login(connection: AsyncConnection, role: str) -> None:
     """Let a login that is no superuser capture and answer, now and after upgrades; not look verifiers up."""
-    cursor = await connection.execute(
+    functions = await values_of(
+        connection,
         "SELECT p.oid::regprocedure::text FROM pg_proc p "
-        "WHERE p.pronamespace = 'gavial'::regnamespace AND p.prokind = 'f' AND p.proname <> 'verifier'"
+        "WHERE p.pronamespace = 'gavial'::regnamespace AND p.prokind = 'f' AND p.proname <> 'verifier'",
     )
-    functions = ", ".join(row[0] for row in await cursor.fetchall())
     await connection.execute("UPDATE gavial.capture SET login = %s", (role,))
     for command in (
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA gavial TO {role}",
@@ -110,15 +104,14 @@ async def allow_login(connection: AsyncConnection, role: str) -> None:
         "ALTER DEFAULT PRIVILEGES IN SCHEMA gavial GRANT EXECUTE ON FUNCTIONS TO {role}",
     ):
         await connection.execute(
-            sql.SQL(command).format(role=sql.Identifier(role), functions=sql.SQL(functions))
+            sql.SQL(command).format(role=sql.Identifier(role), functions=sql.SQL(", ".join(functions)))
         )
 
 
 async def read_verifier(connection: AsyncConnection, user: str) -> str | None:
     """What the server keeps of a role's password; None if it may not log in with one."""
-    cursor = await connection.execute("SELECT gavial.verifier(%s)", (user,))
-    row = await cursor.fetchone()
-    return None if row is None else row[0]
+    kept: str | None = await value_of(connection, "SELECT gavial.verifier(%s)", (user,))
+    return kept
 
 
 def numbered(folder: str) -> Iterator[tuple[int, Path]]:

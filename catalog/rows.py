@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from psycopg import Connection
@@ -26,6 +27,13 @@ def row_of(
     return connection.cursor(row_factory=kwargs_row(make)).execute(query, values).fetchone()
 
 
+def mapping_of(
+    connection: Connection, query: QueryNoTemplate, values: Params | None = None
+) -> dict[Any, Any]:
+    """What rows of two columns, `key` and `value`, map to each other."""
+    return dict(rows_of(connection, _pair, query, values))
+
+
 def values_of(connection: Connection, query: QueryNoTemplate, values: Params | None = None) -> list[Any]:
     """The only column of all rows."""
     return connection.cursor(row_factory=scalar_row).execute(query, values).fetchall()
@@ -34,3 +42,12 @@ def values_of(connection: Connection, query: QueryNoTemplate, values: Params | N
 def value_of(connection: Connection, query: QueryNoTemplate, values: Params | None = None) -> Any:
     """The only column of the first row; None if there is no row."""
     return connection.cursor(row_factory=scalar_row).execute(query, values).fetchone()
+
+
+def named(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by their names, as a statement takes values."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _pair(*, key: object, value: object) -> tuple[object, object]:
+    return key, value

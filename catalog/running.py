@@ -13,28 +13,33 @@ from psycopg import Connection
 from psycopg.sql import SQL
 
 from catalog.awaited import AWAITED
-from catalog.batch import Batch, Bounds
 from catalog.computed import forget_batches_like
 from catalog.errors import ConcurrentChange
+from catalog.rows import mapping_of, row_of, rows_of, value_of
 
 _QUERIES: Final = """
-    SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text, q.options, q.settings,
-           q.status, q.status_sqlstate, q.status_detail, (q.position - '0/0')::int8,
-           coalesce((SELECT max(t.fired) FROM gavial.triggers t WHERE t.query_id = q.id), q.position_time),
+    SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text AS text, q.options, q.settings,
+           q.status, q.status_sqlstate AS sqlstate, q.status_detail AS detail,
+           (q.position - '0/0')::int8 AS position,
+           coalesce((SELECT max(t.fired) FROM gavial.triggers t WHERE t.query_id = q.id), q.position_time)
+               AS fired,
            NOT EXISTS (SELECT FROM gavial.reads r LEFT JOIN gavial.sources s USING (relation)
-                       WHERE r.query_id = q.id AND s.state IS DISTINCT FROM 'captured'),
-           c.relpersistence = 'u', n.nspname::text, c.relname::text, pg_get_userbyid(c.relowner)::text, q.due,
+                       WHERE r.query_id = q.id AND s.state IS DISTINCT FROM 'captured') AS captured,
+           c.relpersistence = 'u' AS unlogged, n.nspname::text AS schema, c.relname::text AS name,
+           pg_get_userbyid(c.relowner)::text AS owner, q.due,
            (SELECT min(gavial.sentence(format('table %s cannot be captured: %s', s.relation, s.detail)))
             FROM gavial.reads r JOIN gavial.sources s USING (relation)
-            WHERE r.query_id = q.id AND s.state = 'stopped'), q.columns_due
+            WHERE r.query_id = q.id AND s.state = 'stopped') AS stopped, q.columns_due
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
     ORDER BY q.id
 """
 _RUNS: Final = """
-    SELECT id, query_id, kind, (target - '0/0')::int8, coalesce(asked_in::text, id::text),
+    SELECT id, query_id AS query, kind, (target - '0/0')::int8 AS target,
+           coalesce(asked_in::text, id::text) AS statement,
            EXISTS (SELECT FROM gavial.reads r JOIN gavial.sources s USING (relation)
                    WHERE r.query_id = runs.query_id AND s.state = 'stopped' AND s.attempted >= runs.asked)
+               AS tried
     FROM gavial.runs
     WHERE state IN ('waiting', 'running') AND {awaited} ORDER BY asked, id
 """
@@ -125,20 +130,18 @@ def has_queries(connection: Connection) -> bool:
 
 def running_queries(connection: Connection) -> tuple[Running, ...]:
     """All standing queries of the database, but none where the database is a copy of another."""
-    return tuple(Running(*row) for row in connection.execute(_QUERIES))
+    return rows_of(connection, Running, _QUERIES)
 
 
 def waiting_runs(connection: Connection) -> tuple[Run, ...]:
     """What clients wait for, in the order in which they asked; none of a client that is gone."""
-    return tuple(Run(*row) for row in connection.execute(_RUNS.format(awaited=AWAITED)))
+    return rows_of(connection, Run, _RUNS.format(awaited=AWAITED))
 
 
 def offsets(connection: Connection, query: UUID) -> tuple[Offset, ...]:
     """The positions up to which the subplans of a query have read their buffers."""
-    cursor = connection.execute(
-        "SELECT subplan, buffer, position FROM gavial.offsets WHERE query_id = %s ORDER BY 1, 2", (query,)
-    )
-    return tuple(Offset(*row) for row in cursor)
+    read = "SELECT subplan, buffer, position FROM gavial.offsets WHERE query_id = %s ORDER BY 1, 2"
+    return rows_of(connection, Offset, read, (query,))
 
 
 def save_offsets(connection: Connection, query: UUID, offsets: Iterable[Offset]) -> None:
@@ -151,12 +154,18 @@ def save_offsets(connection: Connection, query: UUID, offsets: Iterable[Offset])
         )
 
 
-def plan_of(connection: Connection, query: UUID) -> tuple[str, Any] | None:
-    """Fingerprint of the plan that a query is worked by, and the statistics that it rests on."""
-    row = connection.execute(
-        "SELECT digest, statistics FROM gavial.plans WHERE query_id = %s", (query,)
-    ).fetchone()
-    return None if row is None else (row[0], row[1])
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """Fingerprint of the plan that a query is worked by, and the statistics that it rests on, as JSON."""
+
+    digest: str
+    statistics: Any
+
+
+def plan_of(connection: Connection, query: UUID) -> SavedPlan | None:
+    """The plan that a query is worked by; None before there is one."""
+    question = "SELECT digest, statistics FROM gavial.plans WHERE query_id = %s"
+    return row_of(connection, SavedPlan, question, (query,))
 
 
 def save_plan(
@@ -226,14 +235,14 @@ def require_copied_before(connection: Connection, query: UUID, position: int) ->
 
 def tables_of(connection: Connection, query: UUID) -> str:
     """What is taken for granted of the tables of a query: columns, keys, and the copies that are followed."""
-    row = connection.execute(
+    described = value_of(
+        connection,
         "SELECT coalesce(string_agg(concat(gavial.relation(relation), captured_from, wide), '' "
         "ORDER BY relation), '') "
         "FROM gavial.reads LEFT JOIN gavial.sources USING (relation) WHERE query_id = %s",
         (query,),
-    ).fetchone()
-    assert row is not None
-    return str(row[0])
+    )
+    return str(described)
 
 
 def save_differences(connection: Connection, run: UUID, differences: Iterable[tuple[str, str, int]]) -> None:
@@ -256,42 +265,28 @@ def fail_query(connection: Connection, query: Running, status: str, failure: Fai
     return failed.rowcount > 0
 
 
-def batches_of(connection: Connection, buffers: Collection[str]) -> tuple[Batch, ...]:
-    """What the manifest names of these buffers, in the order of their positions."""
-    cursor = connection.execute(
-        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, "
-        "unstorable "
-        "FROM gavial.batches WHERE buffer = ANY (%s) ORDER BY buffer, to_offset, from_offset, file",
-        (list(buffers),),
-    )
-    return tuple(
-        Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
-        for *values, bounds, unstorable in cursor
-    )
-
-
 def rows_behind(connection: Connection, positions: Mapping[str, int]) -> int:
     """How many changed rows there are in these buffers, each behind its position."""
-    row = connection.execute(
+    rows = value_of(
+        connection,
         "SELECT coalesce(sum(b.rows), 0)::int8 FROM jsonb_each_text(%s) p "
         "JOIN gavial.batches b ON b.buffer = p.key AND b.to_offset > p.value::int8",
         (json.dumps(positions),),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    )
+    return int(rows)
 
 
 def last_changes(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, int]:
     """Up to where the tables that these queries read have changes in the warehouse."""
     if not queries:
         return {}
-    cursor = connection.execute(
-        "SELECT r.query_id, max(b.to_offset)::int8 FROM gavial.reads r "
+    return mapping_of(
+        connection,
+        "SELECT r.query_id AS key, max(b.to_offset)::int8 AS value FROM gavial.reads r "
         "JOIN gavial.batches b ON b.buffer = 'table-' || r.relation::oid "
         "WHERE r.query_id = ANY (%s) GROUP BY r.query_id",
         (list(queries),),
     )
-    return dict(cursor.fetchall())
 
 
 def is_wanted(connection: Connection, query: Running) -> bool:

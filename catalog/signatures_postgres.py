@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, LiteralString, TypeVar
+from typing import Any, Final
 
 from psycopg import AsyncConnection
-from psycopg.rows import kwargs_row
 
+from catalog.async_rows import rows_of
 from catalog.signatures import (
     CastSignature,
     Collation,
@@ -17,8 +16,6 @@ from catalog.signatures import (
     TypeSignature,
     make_signatures,
 )
-
-Made = TypeVar("Made")
 
 COLUMNS_OF_TYPE: Final = """
         t.oid::int8, n.nspname::text AS schema, t.typname::text AS name, t.typtype::text AS kind,
@@ -74,17 +71,12 @@ _COLLATIONS: Final = """
 async def read_signatures(connection: AsyncConnection) -> Signatures:
     """The snapshot of this database: what it has in pg_catalog, and every type."""
     return make_signatures(
-        await _rows(connection, TypeSignature, _TYPES),
-        await _rows(connection, OperatorSignature, _OPERATORS),
-        await _rows(connection, _function, _FUNCTIONS),
-        await _rows(connection, CastSignature, _CASTS),
-        await _rows(connection, Collation, _COLLATIONS),
+        await rows_of(connection, TypeSignature, _TYPES),
+        await rows_of(connection, OperatorSignature, _OPERATORS),
+        await rows_of(connection, _function, _FUNCTIONS),
+        await rows_of(connection, CastSignature, _CASTS),
+        await rows_of(connection, Collation, _COLLATIONS),
     )
-
-
-async def _rows(connection: AsyncConnection, make: Callable[..., Made], query: LiteralString) -> list[Made]:
-    cursor = await connection.cursor(row_factory=kwargs_row(make)).execute(query)
-    return await cursor.fetchall()
 
 
 def _function(*, arguments: list[int], **signature: Any) -> FunctionSignature:

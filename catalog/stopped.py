@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from catalog.awaited import AWAITED
+from catalog.rows import rows_of
 
 _STOPPED: Final = f"""
     SELECT s.relation::oid::int8 AS relation,
@@ -49,8 +49,7 @@ class StoppedTable:
 
 def stopped_tables(connection: Connection) -> tuple[StoppedTable, ...]:
     """The tables that are stopped now."""
-    cursor = connection.cursor(row_factory=class_row(StoppedTable))
-    return tuple(cursor.execute(_STOPPED))
+    return rows_of(connection, StoppedTable, _STOPPED)
 
 
 def copy_again(connection: Connection, relation: int) -> None:

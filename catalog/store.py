@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from psycopg import Connection
 
-from catalog.batch import Batch, Bounds
+from catalog.batch import Batch, Bound, Bounds
 from catalog.errors import Fenced
+from catalog.rows import named, rows_of, value_of
 
 _LOCK: Final = 0x67617669616D
 """Advisory lock of the one session that works on a database."""
@@ -53,23 +53,32 @@ _CAPTURE: Final = """
     SELECT FROM moved
 """
 
+_MANIFEST: Final = """
+    SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, unstorable
+    FROM gavial.batches WHERE buffer = ANY (%(buffers)s) OR %(buffers)s::text[] IS NULL
+    ORDER BY buffer, to_offset, from_offset, file
+"""
+
+_SOURCES: Final = """
+    SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint AS emptied,
+        old_row_by = 'full' AS told, old_rows, coalesce(old_row_key, '{}')::int[] AS key,
+        coalesce(leaves, '{}')::oid[]::int8[] AS leaves, wide::int[]
+    FROM gavial.sources
+"""
+
 
 def take_over(connection: Connection) -> int:
     """Become the one coordinator of this database, as long as this session lives; the new epoch.
 
     What a predecessor has under way, who has lost its own session, is not committed: it may be asleep.
     """
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone()
-    if row is None or not row[0]:
+    if not value_of(connection, "SELECT pg_try_advisory_lock(%s)", (_LOCK,)):
         raise Fenced(_FENCED, detail="It still holds its lock.")
     with connection.transaction():
         connection.execute(_END_PREDECESSORS, (_CHANGE,))
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CHANGE,))
-        moved = connection.execute(
-            "UPDATE gavial.capture SET epoch = epoch + 1, login = current_user RETURNING epoch"
-        ).fetchone()
-        assert moved is not None
-        return int(moved[0])
+        begin = "UPDATE gavial.capture SET epoch = epoch + 1, login = current_user RETURNING epoch"
+        return int(value_of(connection, begin))
 
 
 def hold_epoch(connection: Connection, epoch: int) -> None:
@@ -116,9 +125,7 @@ def commit_capture(
         "position": position,
         "time": time,
         "batches": _json(batches),
-        "arrivals": json.dumps(
-            [{"relation": oid, **dataclasses.asdict(arrived)} for oid, arrived in arrivals.items()]
-        ),
+        "arrivals": json.dumps([{"relation": oid, **named(arrived)} for oid, arrived in arrivals.items()]),
         "emptied": json.dumps(emptied),
     }
     if connection.execute(_CAPTURE, values).rowcount == 0:
@@ -143,19 +150,14 @@ def has_batches(connection: Connection) -> bool:
     return connection.execute("SELECT FROM gavial.batches LIMIT 1").rowcount > 0
 
 
-def manifest(connection: Connection, buffer: str | None = None) -> tuple[Batch, ...]:
-    """The batches of a buffer, or of all of them, in the order of their positions."""
-    cursor = connection.execute(
-        "SELECT buffer, file, rows, bytes, sha256, from_offset, to_offset, schema_version, bounds, "
-        "unstorable "
-        "FROM gavial.batches WHERE buffer = %(buffer)s OR %(buffer)s::text IS NULL "
-        "ORDER BY buffer, to_offset, from_offset, file",
-        {"buffer": buffer},
-    )
-    return tuple(
-        Batch(*values, {name: Bounds(*pair) for name, pair in bounds.items()}, unstorable)  # type: ignore[call-arg]
-        for *values, bounds, unstorable in cursor
-    )
+def manifest(connection: Connection, buffers: Collection[str] | None = None) -> tuple[Batch, ...]:
+    """The batches of these buffers, or of all of them, in the order of their positions."""
+    values = {"buffers": None if buffers is None else list(buffers)}
+    return rows_of(connection, _batch, _MANIFEST, values)
+
+
+def _batch(*, bounds: Mapping[str, tuple[Bound, Bound, bool]], **others: Any) -> Batch:
+    return Batch(bounds={column: Bounds(*known) for column, known in bounds.items()}, **others)
 
 
 @dataclass(slots=True)
@@ -167,6 +169,7 @@ class SourceState:
     rows are told it may still be filled. `wide` are the attnums of the columns with room for every value.
     """
 
+    relation: int
     state: str
     emptied: int
     told: bool = True
@@ -182,17 +185,14 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
         held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s FOR UPDATE", (epoch,))
         if held.rowcount == 0:
             raise Fenced(_FENCED)
-        cursor = connection.execute(
-            "SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint, old_row_by = 'full', "
-            "old_rows, coalesce(old_row_key, '{}')::int[], coalesce(leaves, '{}')::oid[]::int8[], "
-            "wide::int[] FROM gavial.sources"
-        )
-        return {
-            oid: SourceState(
-                state, emptied, told, old_rows, tuple(key), frozenset((oid, *leaves)), tuple(wide)
-            )
-            for oid, state, emptied, told, old_rows, key, leaves, wide in cursor
-        }
+        return {source.relation: source for source in rows_of(connection, _source, _SOURCES)}
+
+
+def _source(
+    *, relation: int, key: list[int], leaves: list[int], wide: list[int], **others: Any
+) -> SourceState:
+    own = frozenset((relation, *leaves))
+    return SourceState(relation, key=tuple(key), leaves=own, wide=tuple(wide), **others)
 
 
 def note_capture(connection: Connection, epoch: int, state: str, detail: str | None) -> None:
@@ -246,20 +246,13 @@ def note_failure(
 
 def position(connection: Connection) -> int | None:
     """Up to where everything is captured; None before anything is."""
-    row = connection.execute("SELECT (position - '0/0')::bigint FROM gavial.capture").fetchone()
-    return None if row is None else row[0]
+    captured: int | None = value_of(connection, "SELECT (position - '0/0')::bigint FROM gavial.capture")
+    return captured
 
 
 def _json(batches: Iterable[Batch]) -> str:
-    return json.dumps(
-        [
-            dataclasses.asdict(batch)
-            | {
-                "bounds": {
-                    name: (bounds.least, bounds.greatest, bounds.nulls)
-                    for name, bounds in batch.bounds.items()
-                }
-            }
-            for batch in batches
-        ]
-    )
+    return json.dumps([named(batch) | {"bounds": _bounds(batch)} for batch in batches])
+
+
+def _bounds(batch: Batch) -> dict[str, tuple[Bound, Bound, bool]]:
+    return {column: (known.least, known.greatest, known.nulls) for column, known in batch.bounds.items()}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict
 from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.rows import named
 from catalog.running import Failure
 
 
@@ -57,5 +57,5 @@ def fail_run(connection: Connection, run: UUID, failure: Failure) -> None:
     connection.execute(
         "UPDATE gavial.runs SET state = 'failed', sqlstate = %(sqlstate)s, message = %(message)s, "
         "detail = %(detail)s, hint = %(hint)s, progress = NULL WHERE id = %(run)s",
-        {"run": run, **asdict(failure)},
+        {"run": run, **named(failure)},
     )

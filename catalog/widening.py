@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from psycopg import Connection
+
+from catalog.rows import rows_of, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Unstorable:
+    """A column of a buffer with values that cannot be stored, and why one of them cannot."""
+
+    buffer: str
+    name: str
+    why: str
 
 
 def unstorable_columns(
@@ -14,20 +26,21 @@ def unstorable_columns(
 
     What a batch that reaches over the position has before it is not known, and counts.
     """
-    cursor = connection.execute(
-        "SELECT b.buffer, u.key, max(u.value ->> 1) FROM gavial.batches b, jsonb_each(b.unstorable) u "
+    rows = rows_of(
+        connection,
+        _Unstorable,
+        "SELECT b.buffer, u.key AS name, max(u.value ->> 1) AS why "
+        "FROM gavial.batches b, jsonb_each(b.unstorable) u "
         "WHERE b.buffer = ANY (%s) AND b.unstorable <> '{}' AND b.from_offset < %s GROUP BY 1, 2 "
         "HAVING sum((u.value ->> 0)::int8) <> 0 OR bool_or(b.to_offset > %s)",
         (list(buffers), position, position),
     )
-    return {(buffer, column): why for buffer, column, why in cursor}
+    return {(column.buffer, column.name): column.why for column in rows}
 
 
 def widen(connection: Connection, relation: int, number: int) -> bool:
     """Have a captured table copied anew with more room for a column; False where that cannot help."""
-    row = connection.execute("SELECT gavial.widen(%s::oid, %s)", (relation, number)).fetchone()
-    assert row is not None
-    return bool(row[0])
+    return bool(value_of(connection, "SELECT gavial.widen(%s::oid, %s)", (relation, number)))
 
 
 def expect_long_numbers(connection: Connection, relation: int, columns: Collection[int]) -> bool:

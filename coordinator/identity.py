@@ -8,7 +8,8 @@ from psycopg import Connection
 
 from catalog.errors import ConfigurationError
 from catalog.installation import read_installation
-from sources.server.prerequisites import FACTS, facts_from, lacks_of_login, refusal_of
+from catalog.rows import row_of
+from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_login, refusal_of
 
 
 def check_identity(connection: Connection) -> UUID:
@@ -24,8 +25,8 @@ def check_identity(connection: Connection) -> UUID:
 
 def check_rights(connection: Connection) -> None:
     """Refuse a login that cannot follow changes or write down what it has."""
-    row = connection.execute(FACTS, (None,)).fetchone()
-    assert row is not None
-    missing = [lack for lack in lacks_of_login(facts_from(row)) if lack.is_fatal]
+    facts = row_of(connection, ServerFacts, FACTS, (None,))
+    assert facts is not None
+    missing = [lack for lack in lacks_of_login(facts) if lack.is_fatal]
     if missing:
         raise refusal_of(missing)

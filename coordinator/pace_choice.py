@@ -35,7 +35,7 @@ from coordinator.recording import paced_paths, subplan_texts
 from coordinator.statistics import read_statistics
 from planner.algebra.statistics import Statistics
 from planner.cost import Weights, weights_from
-from planner.fitting import Measured, fit
+from planner.fitting import fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
@@ -147,7 +147,7 @@ class PaceChoice:
         if self._weights is None:
             self._weights = weights_from(weights(connection) or {})
         if now - self._fitted > _FIT_SECONDS:
-            seen = [Measured(*figures) for figures in measured(connection)]
+            seen = measured(connection)
             if seen:
                 self._fitted = now
                 self._weights = fit(seen)
@@ -170,10 +170,7 @@ def _told(connection: Connection, query: Running) -> Iterator[None]:
 
 def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:
     """The weights of subplans that were measured under the plan that the query has."""
-    return {
-        subplan: fit([Measured(*figures) for figures in firings], known)
-        for subplan, firings in own_measured(connection, query.id).items()
-    }
+    return {subplan: fit(firings, known) for subplan, firings in own_measured(connection, query.id).items()}
 
 
 def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:

@@ -77,7 +77,7 @@ def _planned_before(
 ) -> Maintainable | None:
     """The plan that it has, if it would be planned so again."""
     before = plan_of(connection, query.id)
-    kept = None if before is None else KeptPlan(before[0], statistics_from_json(before[1]))
+    kept = None if before is None else KeptPlan(before.digest, statistics_from_json(before.statistics))
     return plan_as_kept(engine, bound, kept, methods_of(query.options))
 
 

@@ -14,6 +14,8 @@ from psycopg.sql import SQL, Composed, Identifier
 from catalog.answers import add_missing_columns, permit_writing
 from catalog.errors import AnswerDiffers, ConcurrentChange
 from catalog.failpoints import failpoint
+from catalog.rows import row_of, rows_of, value_of
+from catalog.schema import TableName
 from coordinator.copying_out import as_csv
 
 _LOCK_SECONDS: Final = 1.5
@@ -64,7 +66,7 @@ def apply_changes(
     permit_writing(connection, answer.relation)
     name = table_name(connection, answer.relation)
     _load(connection, answer, changes)
-    connection.execute(_finished(answer, name, _domains(connection, answer.relation), anew))
+    connection.execute(_finished(answer, name, _columns(connection, answer.relation), anew))
     deleted = _delete(connection, name)
     failpoint("publish: deleted")
     inserted = connection.execute(
@@ -121,14 +123,16 @@ def require_unlocked(connection: Connection, relation: int) -> None:
 
 def table_name(connection: Connection, relation: int) -> Identifier:
     """The qualified name of a relation."""
-    row = connection.execute(
-        "SELECT n.nspname, c.relname FROM pg_catalog.pg_class AS c "
+    name = row_of(
+        connection,
+        TableName,
+        "SELECT n.nspname AS schema, c.relname AS name FROM pg_catalog.pg_class AS c "
         "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = %s",
         (relation,),
-    ).fetchone()
-    if row is None:
+    )
+    if name is None:
         raise AnswerDiffers("the table of the answer is gone")
-    return Identifier(*row)
+    return Identifier(name.schema, name.name)
 
 
 def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
@@ -150,39 +154,39 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _DomainColumn:
-    """A column of the table whose type is a domain, and that domain as PostgreSQL writes it."""
+class _Column:
+    """A column of the table, and if its type is a domain that domain as PostgreSQL writes it."""
 
     name: str
-    domain: str
+    domain: str | None
 
 
-def _domains(connection: Connection, relation: int) -> tuple[_DomainColumn | None, ...]:
-    """For each column of the table what there is to know if its type is a domain."""
-    columns = connection.execute(
-        "SELECT t.typtype = 'd', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) "
+def _columns(connection: Connection, relation: int) -> tuple[_Column, ...]:
+    """The columns of the table."""
+    return rows_of(
+        connection,
+        _Column,
+        "SELECT a.attname AS name, CASE WHEN t.typtype = 'd' "
+        "THEN pg_catalog.format_type(a.atttypid, a.atttypmod) END AS domain "
         "FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid "
         "WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         (relation,),
     )
-    return tuple(_DomainColumn(name, type_) if is_domain else None for is_domain, name, type_ in columns)
 
 
-def _value(value: str, column: _DomainColumn | None, table: Identifier) -> Composed:
+def _value(value: str, column: _Column, table: Identifier) -> Composed:
     """A column's value; a NULL is not cast to a domain, which may forbid what an outer join makes."""
-    if column is None:
+    if column.domain is None:
         return Composed([SQL(value)])
     return SQL(
         "CASE WHEN {value} IS NOT NULL THEN {value}::{domain} ELSE (NULL::{table}).{column} END"
     ).format(value=SQL(value), domain=SQL(column.domain), table=table, column=Identifier(column.name))
 
 
-def _finished(
-    answer: Answer, name: Identifier, domains: Sequence[_DomainColumn | None], anew: bool
-) -> Composed:
+def _finished(answer: Answer, name: Identifier, columns: Sequence[_Column], anew: bool) -> Composed:
     """The answer's own rows, each once with its sum of weights; those it has count against it if `anew`."""
     present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
-    values = [_value(value, domain, name) for value, domain in zip(answer.finish, domains, strict=True)]
+    values = [_value(value, column, name) for value, column in zip(answer.finish, columns, strict=True)]
     return SQL(
         "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
         "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
@@ -201,11 +205,10 @@ def _finished(
 
 def _delete(connection: Connection, name: Identifier) -> int:
     """Take out as many rows equal to each retraction as it says, whichever of equals."""
-    row = connection.execute(
-        "SELECT coalesce(-pg_catalog.sum(weight), 0)::int8 FROM pg_temp.gavial_change WHERE weight < 0"
-    ).fetchone()
-    assert row is not None
-    owed = int(row[0])
+    owed: int = value_of(
+        connection,
+        "SELECT coalesce(-pg_catalog.sum(weight), 0)::int8 FROM pg_temp.gavial_change WHERE weight < 0",
+    )
     if owed == 0:
         return 0
     deleted = connection.execute(

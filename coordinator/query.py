@@ -28,7 +28,6 @@ from catalog.failpoints import failpoint
 from catalog.paces import begin_period, note_worked, paces_of, periods
 from catalog.running import (
     Running,
-    batches_of,
     hold_query,
     offsets,
     rows_behind,
@@ -37,7 +36,7 @@ from catalog.running import (
     tables_of,
 )
 from catalog.signatures import Signatures
-from catalog.store import hold_epoch, name_batches
+from catalog.store import hold_epoch, manifest, name_batches
 from catalog.widening import expect_long_numbers, unstorable_columns, widen
 from coordinator.decide.pacing import Paced, tables_below
 from coordinator.engine import EngineThread
@@ -371,4 +370,4 @@ class StandingQuery:
     def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
         names = {self.work.name(buffer) for buffer in buffers}
         defaults = defaults_of(connection, names)
-        return Shelf(self.work, self.place.warehouse, batches_of(connection, names), defaults)
+        return Shelf(self.work, self.place.warehouse, manifest(connection, names), defaults)

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import Connection, OperationalError
 from psycopg.conninfo import make_conninfo
 
+from catalog.rows import rows_of
 from coordinator.database import Database, has_work
 from coordinator.engine import EngineThread
 from coordinator.failures import Reports
@@ -27,13 +28,22 @@ _MAINTENANCE: Final = "postgres"
 
 # As Gavial's statements look to the server.
 _DATABASES: Final = """
-    SELECT d.datname::text, coalesce(s.tup_inserted, 0), EXISTS (
+    SELECT d.datname::text AS name, coalesce(s.tup_inserted, 0) AS inserted, EXISTS (
         SELECT FROM pg_stat_activity a WHERE a.datid = d.oid AND a.query LIKE 'CALL gavial.%'
             AND (a.state = 'active' OR a.state_change > clock_timestamp() - interval '2 seconds')
-            OR a.datid = d.oid AND a.query LIKE 'SELECT % gavial.verify(%' AND a.state = 'active')
+            OR a.datid = d.oid AND a.query LIKE 'SELECT % gavial.verify(%' AND a.state = 'active') AS is_asked
     FROM pg_database d LEFT JOIN pg_stat_database s ON s.datid = d.oid
     WHERE d.datallowconn AND NOT d.datistemplate AND has_database_privilege(d.oid, 'CONNECT')
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A database, the rows inserted there, and whether a statement of Gavial's is being run."""
+
+    name: str
+    inserted: int
+    is_asked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +95,18 @@ class Server:
             return connect(self._orders.address)
 
     def _look(self, connection: Connection) -> None:
-        databases = {
-            name: (inserted, is_asked) for name, inserted, is_asked in connection.execute(_DATABASES)
-        }
+        databases = {seen.name: seen for seen in rows_of(connection, _Seen, _DATABASES)}
         for name, database in tuple(self._followed.items()):
             if name not in databases:
                 database.stop()
             if not database.runs:
                 del self._followed[name]
         self._visits = {name: visit for name, visit in self._visits.items() if name in databases}
-        for name, (inserted, is_asked) in databases.items():
-            if is_asked and name in self._followed:
+        for name, seen in databases.items():
+            if seen.is_asked and name in self._followed:
                 self._followed[name].hurry()
-            if name not in self._followed and (is_asked or self._is_due(name, inserted)):
-                self._visit(name, inserted)
+            if name not in self._followed and (seen.is_asked or self._is_due(name, seen.inserted)):
+                self._visit(name, seen.inserted)
 
     def _is_due(self, name: str, inserted: int) -> bool:
         last = self._visits.get(name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from catalog.base_types import base_type_name
+from catalog.rows import rows_of
 from catalog.running import Running
 from coordinator.nearly import TOLERANCE, Unlike, without_near
 from coordinator.publishing import Answer, apply_changes, table_name
@@ -19,7 +20,9 @@ from coordinator.taking import Taking
 from sources.server.position import Position
 
 _DIFFERENCES: Final = """
-    SELECT 'superfluous', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::float8[] FROM (
+    SELECT 'superfluous' AS side, (d.*)::text AS text, count(*) AS rows, ROW({others})::text AS rest,
+        ARRAY[{sums}]::float8[] AS sums
+    FROM (
         SELECT {columns} FROM {answer} EXCEPT ALL SELECT {columns} FROM pg_temp.gavial_expected) AS d
     GROUP BY 2, 4, 5
     UNION ALL
@@ -31,7 +34,8 @@ _DIFFERENCES: Final = """
 _OUT: Final = SQL("COPY (SELECT * FROM {view}) TO STDOUT (FORMAT binary)")
 
 _COLUMNS: Final = """
-    SELECT a.attname, a.atttypid::int8, a.atttypmod, n.nspname, c.collname
+    SELECT a.attname AS name, a.atttypid::int8 AS oid, a.atttypmod AS typmod, n.nspname AS schema,
+        c.collname AS collation
     FROM pg_attribute a LEFT JOIN (pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace)
         ON c.oid = a.attcollation
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -66,11 +70,11 @@ class _Column:
         return SQL("{} COLLATE {}").format(definition, Identifier(self.schema, self.collation))
 
 
-def _columns(connection: Connection, relation: int) -> list[_Column]:
-    return [
-        _Column(name, base_type_name(connection, type_, typmod), schema, collation)
-        for name, type_, typmod, schema, collation in connection.execute(_COLUMNS, (relation,)).fetchall()
-    ]
+def _columns(connection: Connection, relation: int) -> tuple[_Column, ...]:
+    def column(*, oid: int, typmod: int, **named: Any) -> _Column:
+        return _Column(type=base_type_name(connection, oid, typmod), **named)
+
+    return rows_of(connection, column, _COLUMNS, (relation,))
 
 
 class _Undone(Exception):
@@ -103,12 +107,13 @@ def _differences(connection: Connection, answer: Answer, name: Identifier) -> It
         sums=SQL(", ").join(Identifier("d", column.name) for column in sums),
         others=SQL(", ").join(Identifier("d", column.name) for column in others),
     )
-    unlike = [
-        Unlike(side, text, rows, rest, tuple(values))
-        for side, text, rows, rest, values in connection.execute(question)
-    ]
+    unlike = rows_of(connection, _unlike, question)
     for row in without_near(unlike, tuple(TOLERANCE[column.type] for column in sums)):
         yield row.side, row.text, row.rows
+
+
+def _unlike(*, sums: list[float | None], **named: Any) -> Unlike:
+    return Unlike(sums=tuple(sums), **named)
 
 
 def _load_expected(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from math import log
 from typing import Final
 
 import numpy as np
 
+from catalog.measured import Measured
 from planner.cost import Weights
 from planner.delta_program import FEATURES
 from planner.flow import Vector
@@ -22,16 +22,6 @@ _ORDER: Final = 4.0
 _SURE: Final = 0.9
 _FEWEST: Final = 10
 """Firings from which on their own spread is believed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A firing: what it had to do, the work that was, the seconds that passed, and the subplan it was of."""
-
-    features: Mapping[str, float]
-    work: float
-    seconds: float
-    subplan: str = ""
 
 
 def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weights:
@@ -106,5 +96,5 @@ def _latency(seen: Sequence[Measured], predicted: Vector, known: Weights) -> flo
     """The ratio of seconds to predicted work that nine of ten firings keep to."""
     if len(seen) < _FEWEST:
         return known.latency
-    seconds = np.array([measurement.seconds for measurement in seen])
+    seconds = np.array([measurement.elapsed for measurement in seen])
     return float(np.quantile(seconds / np.maximum(predicted, 1e-9), _SURE))

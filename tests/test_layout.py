@@ -128,6 +128,35 @@ def test_who_needs_what_the_schema_holds_asks_the_catalog(folder: str, naming: l
     assert sorted(path.name for path in modules if any(map(named.search, strings(path)))) == naming
 
 
+READERS = {"fetchone", "fetchmany", "fetchall"}
+
+
+def reads_by_place(module: Path) -> Iterator[int]:
+    """The lines in which rows of the database are read by places, or iterated over."""
+    content = ast.parse(module.read_text())
+    for node in ast.walk(content):
+        if isinstance(node, ast.Attribute) and node.attr in READERS:
+            yield node.lineno
+        if isinstance(node, ast.For | ast.comprehension):
+            calls = [call.func for call in ast.walk(node.iter) if isinstance(call, ast.Call)]
+            if any(isinstance(call, ast.Attribute) and call.attr == "execute" for call in calls):
+                yield node.iter.lineno
+            if isinstance(node.iter, ast.Name) and node.iter.id == "cursor":
+                yield node.iter.lineno
+
+
+def test_rows_are_read_by_name() -> None:
+    """Through `catalog/rows.py`, and its twin that does not block; SQLite's rows are nobody else's."""
+    readers = {"catalog/rows.py", "catalog/async_rows.py", "sources/old_rows/mirror.py"}
+    places = [
+        f"{name}:{line}"
+        for path in MODULES
+        if (name := str(path.relative_to(ROOT))).partition("/")[0] in FOLDERS and name not in readers
+        for line in reads_by_place(path)
+    ]
+    assert places == []
+
+
 def test_no_dataclass_is_spread_into_columns() -> None:
     spread = [path.name for path in (ROOT / "catalog").glob("*.py") if "astuple" in path.read_text()]
     assert spread == []

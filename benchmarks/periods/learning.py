@@ -11,11 +11,11 @@ from benchmarks.periods.queries import EVENLY
 from benchmarks.support.replay import Measured, replay, work_of
 from benchmarks.support.tpch_log import at_first
 from benchmarks.support.tpch_warehouse import Laboratory
+from catalog.measured import Measured as Seen
 from coordinator.outlook import Outlook
 from coordinator.work import Work
 from planner.correcting import corrections
 from planner.cost import Weights
-from planner.fitting import Measured as Seen
 from planner.fitting import fit
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import whole_knob
@@ -70,7 +70,7 @@ class Learner:
         for firing in measured.firings:
             for each in outlook.measurements(firing.fired):
                 if each.features["jobs"]:
-                    seen = Seen(each.features, each.work, each.seconds, f"{self.name} {each.subplan}")
+                    seen = Seen(each.features, each.work, each.elapsed, f"{self.name} {each.subplan}")
                     self.firings.append(seen)
                     self.own.setdefault(each.subplan, []).append(seen)
         if max(paces) > 1 or not self.corrections:

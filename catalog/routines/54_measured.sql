@@ -13,8 +13,8 @@ AS $body$
           AND e.position > coalesce(l.since, '0/0') AND e.position <= l.position
     ), parts AS (
         SELECT s.subplan, s.text, count(m.execution) AS firings, sum(m.rows_in) AS rows_in, sum(m.rows_out) AS rows_out,
-               sum(m.seconds) AS work, sum(m.predicted) AS predicted_work,
-               sum(m.seconds) FILTER (WHERE f.last) AS final_work, sum(m.predicted) FILTER (WHERE f.last) AS predicted_final_work
+               sum(m.work) AS work, sum(m.predicted) AS predicted_work,
+               sum(m.work) FILTER (WHERE f.last) AS final_work, sum(m.predicted) FILTER (WHERE f.last) AS predicted_final_work
         FROM gavial.subplans s CROSS JOIN firings f
         LEFT JOIN gavial.measurements m ON m.execution = f.id AND m.subplan = s.subplan
         WHERE s.query_id = query GROUP BY s.subplan, s.text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from psycopg import AsyncConnection
 
+from catalog.async_rows import rows_of
 from catalog.errors import Error
 from proxy.settings import Settings
 from sources.server.prerequisites import (
     FACTS,
     Lack,
     ServerFacts,
-    facts_from,
     lacks,
     lacks_of_server,
     refusal_of,
@@ -19,9 +19,7 @@ from sources.server.prerequisites import (
 
 async def read_facts(connection: AsyncConnection, login: str | None = None) -> ServerFacts | None:
     """What the server says of itself and of a login, by default the connection's; None: no such login."""
-    cursor = await connection.execute(FACTS, (login,))
-    row = await cursor.fetchone()
-    return None if row is None else facts_from(row)
+    return next(iter(await rows_of(connection, ServerFacts, FACTS, (login,))), None)
 
 
 def lacks_under(settings: Settings, facts: ServerFacts) -> tuple[Lack, ...]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from psycopg import IsolationLevel, pq, sql
 
+from catalog.rows import value_of
 from sources.server.senders import refusal_of_slot, refusal_to_connect
 from sources.server.session import connect, session_address
 
@@ -46,9 +47,8 @@ def take_position(
         with holder.transaction():
             with _temporary_slot(address, go_on, waiting, name) as taken:
                 holder.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(taken.snapshot))
-                exported = holder.execute("SELECT pg_export_snapshot()").fetchone()
-                assert exported is not None
-            yield Position(taken.lsn, exported[0])
+                exported = value_of(holder, "SELECT pg_export_snapshot()")
+            yield Position(taken.lsn, exported)
 
 
 @contextmanager

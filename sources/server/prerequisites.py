@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from catalog.errors import Error, InsufficientPrivilege, ObjectNotInState
 
@@ -13,28 +13,30 @@ _MORE: Final = 10
 """So many more replication slots, and processes that serve them, are advised where all are in use."""
 
 FACTS: Final = """
-    SELECT current_setting('server_version_num')::int,
-        split_part(current_setting('server_version'), ' ', 1),
-        pg_is_in_recovery(),
-        current_setting('wal_level'),
-        (SELECT setting::bigint * 1048576 FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
-        current_setting('max_replication_slots')::int,
-        (SELECT count(*)::int FROM pg_replication_slots),
-        current_setting('max_wal_senders')::int,
-        (SELECT count(*)::int FROM pg_stat_replication),
+    SELECT current_setting('server_version_num')::int AS version,
+        split_part(current_setting('server_version'), ' ', 1) AS version_text,
+        pg_is_in_recovery() AS is_standby,
+        current_setting('wal_level') AS wal_level,
+        (SELECT setting::bigint * 1048576 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+            AS most_wal_kept,
+        current_setting('max_replication_slots')::int AS most_slots,
+        (SELECT count(*)::int FROM pg_replication_slots) AS slots,
+        current_setting('max_wal_senders')::int AS most_senders,
+        (SELECT count(*)::int FROM pg_stat_replication) AS senders,
         coalesce((SELECT bool_or(true) FROM pg_replication_slots
-                  WHERE database = current_database() AND slot_name LIKE 'gavial\\_%%'), false),
+                  WHERE database = current_database() AND slot_name LIKE 'gavial\\_%%'), false) AS has_slot,
         coalesce((SELECT bool_or(active) FROM pg_replication_slots
-                  WHERE database = current_database() AND slot_name LIKE 'gavial\\_%%'), false),
-        current_database()::text,
-        r.rolname::text,
-        r.rolsuper,
-        r.rolreplication,
+                  WHERE database = current_database() AND slot_name LIKE 'gavial\\_%%'), false) AS has_sender,
+        current_database()::text AS database,
+        r.rolname::text AS login,
+        r.rolsuper AS is_superuser,
+        r.rolreplication AS replicates,
         (SELECT has_table_privilege(r.oid, c.oid, 'UPDATE') FROM pg_class c
          WHERE c.relname = 'capture'
-             AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = 'gavial')),
+             AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = 'gavial')) AS writes,
         (SELECT count(*) = 2 FROM pg_roles g
          WHERE g.rolname IN ('pg_read_all_data', 'pg_write_all_data') AND pg_has_role(r.oid, g.oid, 'USAGE'))
+            AS reads_all
     FROM pg_roles r WHERE r.rolname = coalesce(%s, current_user)
 """
 """Facts of a server, of the database of a connection and of a login; no row: there is no such login."""
@@ -80,12 +82,6 @@ class Lack:
     restart: bool = False
     is_right: bool = False
     is_fatal: bool = True
-
-
-def facts_from(row: Sequence[Any]) -> ServerFacts:
-    """The row of `FACTS`."""
-    assert len(row) == len(fields(ServerFacts))
-    return ServerFacts(*row)
 
 
 def lacks(facts: ServerFacts, *, allow_unbounded_wal: bool = False) -> tuple[Lack, ...]:

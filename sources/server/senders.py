@@ -9,25 +9,25 @@ import psycopg
 from psycopg import Connection, pq
 
 from catalog.errors import TooManyConnections
+from catalog.rows import value_of
 
 _LEFT: Final = """
-    SELECT current_setting('max_wal_senders')::int - (
+    SELECT least(
+        current_setting('max_wal_senders')::int - (
             SELECT count(*) FROM pg_stat_replication r
             WHERE NOT coalesce(r.application_name = ANY (%(names)s), false)),
         current_setting('max_replication_slots')::int - (
             SELECT count(*) FROM pg_replication_slots s
             LEFT JOIN pg_stat_replication r ON r.pid = s.active_pid
-            WHERE NOT coalesce(r.application_name = ANY (%(names)s), false))
+            WHERE NOT coalesce(r.application_name = ANY (%(names)s), false)))
 """
 _SLOTS: Final = "53400"
 _SEVERITY_ENDS: Final = ":  "
 
 
-def left(connection: Connection, names: Collection[str] = ()) -> tuple[int, int]:
-    """How many processes and slots the server has left where it has none for the sessions of these names."""
-    row = connection.execute(_LEFT, {"names": list(names)}).fetchone()
-    assert row is not None
-    return int(row[0]), int(row[1])
+def left(connection: Connection, names: Collection[str] = ()) -> int:
+    """How many more can each have a slot and a process, where the sessions of these names have none."""
+    return int(value_of(connection, _LEFT, {"names": list(names)}))
 
 
 def refusal_to_connect(words: str) -> psycopg.Error | TooManyConnections:

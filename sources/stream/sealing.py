@@ -180,7 +180,7 @@ class Sealer:
         """The batches that make up the table's content."""
         buffer = table_buffer(oid)
         before = (batch for batch in sealed.batches if batch.buffer == buffer)
-        held = (*manifest(self._connection, buffer), *before)
+        held = (*manifest(self._connection, [buffer]), *before)
         return [batch for batch in held if batch.to_offset >= emptied]
 
     def _told(self, relation: Relation, oid: int, source: SourceState) -> Told:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from psycopg import Connection, errors, pq
 
 from catalog.errors import ObjectNotInState
+from catalog.rows import row_of, value_of
 from catalog.slot import begin_capture, follow_slot, followed_slot
 from catalog.store import hold_epoch
 from sources.server.position import parse_lsn
-from sources.server.prerequisites import FACTS, facts_from, lacks_of_server, refusal_of
+from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_server, refusal_of
 from sources.stream.replication import run_command, system_position
 from sources.warehouse.site import Place
 
 _STATUS: Final = """
-    SELECT coalesce(wal_status, 'lost') = 'lost', (pg_current_wal_lsn() - restart_lsn)::bigint
+    SELECT coalesce(wal_status, 'lost') = 'lost' AS lost,
+        coalesce(pg_current_wal_lsn() - restart_lsn, 0)::bigint AS retained
     FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()
 """
 _CONFIRMED: Final = """
@@ -35,9 +38,8 @@ class SlotStatus:
 
 def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int | None:
     """How much WAL the slot may keep; an error that names all that is missing."""
-    row = connection.execute(FACTS, (None,)).fetchone()
-    assert row is not None
-    facts = facts_from(row)
+    facts = row_of(connection, ServerFacts, FACTS, (None,))
+    assert facts is not None
     missing = tuple(lacks_of_server(facts, allow_unbounded_wal))
     if missing:
         raise refusal_of(missing)
@@ -46,14 +48,12 @@ def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int |
 
 def slot_status(connection: Connection, slot: str, most: int | None) -> SlotStatus:
     """How the slot fares; one that is missing is lost."""
-    row = connection.execute(_STATUS, (slot,)).fetchone()
-    return SlotStatus(True, 0, most) if row is None else SlotStatus(row[0], row[1] or 0, most)
+    return row_of(connection, partial(SlotStatus, most=most), _STATUS, (slot,)) or SlotStatus(True, 0, most)
 
 
 def confirmed_position(connection: Connection, slot: str) -> int:
     """What was confirmed to the server, as far as it has not forgotten that: it sends nothing before."""
-    row = connection.execute(_CONFIRMED, (slot,)).fetchone()
-    return 0 if row is None else int(row[0])
+    return int(value_of(connection, _CONFIRMED, (slot,)) or 0)
 
 
 def open_slot(connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str) -> int:

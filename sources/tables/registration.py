@@ -36,7 +36,7 @@ def register(
         hold_epoch(connection, place.epoch)
         if not hold_copied(connection, shape.relation) or read_shape(connection, shape.relation) != shape:
             raise TableChanged
-        streamed = manifest(connection, buffer)
+        streamed = manifest(connection, [buffer])
         early = [batch for batch in streamed if batch.from_offset < lsn]
         behind = [kept for batch in early if batch.to_offset > lsn for kept in _behind(place, lsn, batch)]
         version = _schema_version(connection, shape)

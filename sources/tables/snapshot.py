@@ -12,6 +12,7 @@ from psycopg import IsolationLevel, sql
 
 from catalog.batch import Batch
 from catalog.failpoints import failpoint
+from catalog.rows import mapping_of
 from catalog.shape import Leaf, Shape
 from sources.decode.columns import decode_rows
 from sources.decode.unstorable import reasons_of, with_reasons
@@ -28,7 +29,8 @@ BATCH_BYTES: Final = 32 << 20
 """Size of a batch of rows as COPY sends them; a worker's memory is a small multiple of it."""
 
 _BLOCKS: Final = """
-    SELECT l::int8, pg_relation_size(l) / current_setting('block_size')::int8 FROM unnest(%s::oid[]) l
+    SELECT l::int8 AS key, pg_relation_size(l) / current_setting('block_size')::int8 AS value
+    FROM unnest(%s::oid[]) l
 """
 UNNUMBERED: Final = 0
 """The version of the columns gets its number when the batches are named."""
@@ -75,8 +77,8 @@ def copy_table(
 def pieces_of(address: str, shape: Shape) -> list[Piece]:
     """Every block of every leaf, once."""
     with connect(address, "gavial copy") as connection:
-        blocks: dict[int, int | None] = dict(
-            connection.execute(_BLOCKS, ([leaf.oid for leaf in shape.leaves],)).fetchall()
+        blocks: dict[int, int | None] = mapping_of(
+            connection, _BLOCKS, ([leaf.oid for leaf in shape.leaves],)
         )
     pieces = []
     for leaf in shape.leaves:

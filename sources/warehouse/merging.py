@@ -36,7 +36,7 @@ def merge_batches(connection: Connection, place: Place, buffer: str, below: int)
     if not _may_merge(connection, buffer):
         return ()
     emptied = emptied_at(connection, buffer)
-    settled = [batch for batch in manifest(connection, buffer) if batch.to_offset <= below]
+    settled = [batch for batch in manifest(connection, [buffer]) if batch.to_offset <= below]
     cancelled = [batch for batch in settled if batch.to_offset < emptied <= below]
     chosen = choose(settled[len(cancelled) :])
     merged = merged_batches(place.warehouse, chosen) if chosen else ()

@@ -58,11 +58,11 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     assert all(isfinite(each.predicted) and each.predicted >= 0 for each in measured)
     arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
     outcome = outlook.outcome(0.5, arrived, 2.0)
-    assert outcome.batch is not None
-    assert outcome.measured is not None
-    assert isfinite(outcome.batch)
+    assert outcome.batch_work is not None
+    assert outcome.measured_final_work is not None
+    assert isfinite(outcome.batch_work)
     if any(arrived.values()):
-        assert outcome.met == (outcome.measured <= goal.final_work)
+        assert outcome.met == (outcome.measured_final_work <= goal.final_work)
     else:
         assert outcome.met is None
     assert outlook.outcome(0.0, {}, 2.0).met is None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from catalog.measured import Measured
 from catalog.schema import TableName
 from planner.cost import Weights
 from planner.delta_program import FEATURES
-from planner.fitting import Measured, fit, non_negative_least_squares
+from planner.fitting import fit, non_negative_least_squares
 from planner.measured import Seen, features_of, predicted
 from planner.pace import simulated
 from planner.schedule import Arrivals
@@ -50,8 +51,8 @@ def test_without_firings_the_defaults_stand() -> None:
 
 
 def test_what_never_happens_is_as_dear_as_this_machine_is_slow() -> None:
-    seen = [Measured({**each.features, "joined": 0.0}, each.work, each.seconds) for each in firings(50, 0.0)]
-    slower = [Measured(each.features, 3.0 * each.work, each.seconds) for each in seen]
+    seen = [Measured({**each.features, "joined": 0.0}, each.work, each.elapsed) for each in firings(50, 0.0)]
+    slower = [Measured(each.features, 3.0 * each.work, each.elapsed) for each in seen]
     assert fit(slower).joined / fit(seen).joined == pytest.approx(3.0, rel=0.05)
 
 
@@ -68,7 +69,7 @@ def test_a_few_firings_of_a_slow_machine_are_believed() -> None:
 
 def test_many_alike_tell_no_more_than_the_latest_of_them() -> None:
     usual = firings(60, 0.0)
-    cold = [Measured(each.features, 5.0 * each.work, each.seconds) for each in usual]
+    cold = [Measured(each.features, 5.0 * each.work, each.elapsed) for each in usual]
     assert fit(usual + cold).vector == pytest.approx(fit(usual).vector)
 
 

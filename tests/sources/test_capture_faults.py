@@ -53,7 +53,7 @@ def source_state(site: Site, table: str) -> tuple[str, str | None]:
 
 def held(site: Site, table: str) -> dict[tuple[object, ...], int]:
     """What the warehouse has of a table whose columns never changed."""
-    return replayed(site.warehouse, manifest(site.connection, table_buffer(oid_of(site.connection, table))))
+    return replayed(site.warehouse, manifest(site.connection, [table_buffer(oid_of(site.connection, table))]))
 
 
 def test_a_slot_that_was_dropped_is_seen_and_everything_joins_again(site: Site) -> None:
@@ -215,7 +215,7 @@ def test_columns_that_are_added_renamed_and_dropped_are_followed(site: Site) -> 
             (4, [[1, "a", 23, -1], [3, "c", 23, -1, "7"]]),
             (5, [[1, "a", 23, -1], [3, "b", 23, -1, "7"]]),
         ]
-        batches = manifest(connection, table_buffer(oid_of(connection, "pairs")))
+        batches = manifest(connection, [table_buffer(oid_of(connection, "pairs"))])
         assert [batch.schema_version for batch in batches] == [1, 2, 3, 4, 5]
         rows = [site.warehouse.read(batch).select(range(2)).to_pylist() for batch in batches]
         assert rows[-1] == [{"a1": 2, "a3": 7}]
@@ -243,7 +243,7 @@ def test_what_the_stream_does_not_tell_is_copied_anew(site: Site, change: str) -
         assert held(site, "notes") == {(1, None, None): 1}
         site.connection.execute("INSERT INTO pairs (a) VALUES (3)")
         site.catch_up(capture)
-        batches = manifest(site.connection, table_buffer(oid_of(site.connection, "pairs")))
+        batches = manifest(site.connection, [table_buffer(oid_of(site.connection, "pairs"))])
         assert site.warehouse.read(batches[-1]).column("a1").to_pylist() == [3]
 
 
@@ -283,7 +283,7 @@ def test_another_type_of_what_nobody_reads_copies_nothing(
         assert source_state(site, "pairs") == ("captured", None)
         known = one(site.connection, "SELECT outdated FROM gavial.sources WHERE relation = 'pairs'::regclass")
         assert sorted(known) == outdated
-        batches = manifest(site.connection, table_buffer(oid_of(site.connection, "pairs")))
+        batches = manifest(site.connection, [table_buffer(oid_of(site.connection, "pairs"))])
         assert [site.warehouse.read(batch).num_rows for batch in batches] == [1, 1]
 
 

@@ -97,7 +97,7 @@ def test_the_content_at_later_positions_stays(server: Server, tmp_path: Path) ->
         for table in TABLES:
             buffer = table_buffer(oid_of(site.connection, table))
             garbage = merge_batches(site.connection, place, buffer, below)
-            kept = manifest(site.connection, buffer)
+            kept = manifest(site.connection, [buffer])
             old = [batch for batch in before if batch.buffer == buffer]
             assert [each for each in kept if each.to_offset > below] == [
                 each for each in old if each.to_offset > below
@@ -110,7 +110,7 @@ def test_the_content_at_later_positions_stays(server: Server, tmp_path: Path) ->
             site.connection.execute("TRUNCATE accounts, notes, pairs")
             site.catch_up(capture)
         for table in ("accounts", "notes", "pairs"):
-            batches = manifest(site.connection, table_buffer(oid_of(site.connection, table)))
+            batches = manifest(site.connection, [table_buffer(oid_of(site.connection, table))])
             assert replayed(site.warehouse, batches) == {}
 
 

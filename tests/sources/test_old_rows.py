@@ -130,7 +130,7 @@ def test_columns_change_and_rows_stay_as_they_are(site: Site) -> None:
             connection.execute("DELETE FROM accounts WHERE id = (SELECT max(id) FROM accounts)")
             site.catch_up(capture)
         assert one(connection, BY, "accounts") == "key"
-    batches = manifest(connection, table_buffer(oid_of(connection, "accounts")))
+    batches = manifest(connection, [table_buffer(oid_of(connection, "accounts"))])
     changes = [row for batch in batches for row in site.warehouse.read(batch).to_pylist()]
     taken_back = [[row[n] for n in row if n[0] == "a"] for row in changes if row[WEIGHT] < 0]
     assert taken_back == [

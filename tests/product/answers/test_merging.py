@@ -91,7 +91,7 @@ def test_merging(dsn: str, tmp_path: Path) -> None:
                 user, "SELECT 'node-' || id || '-%%' FROM gavial.queries WHERE result = 'fresh'::regclass"
             )
             wait_until(lambda: len(files(user, answer)) < FEWEST_BATCHES, "what queries write is not merged")
-            late = [batch for batch in manifest(user, account) if batch.to_offset > behind]
+            late = [batch for batch in manifest(user, [account]) if batch.to_offset > behind]
             assert len(late) == FEWEST_BATCHES + 1
             before = held(user, home)
             refresh(user, "late")
@@ -104,7 +104,7 @@ def test_merging(dsn: str, tmp_path: Path) -> None:
             check(user, *QUERIES)
             since = "SELECT captured_from FROM gavial.sources WHERE relation = 'account'::regclass"
             copied = one(user, since)
-            damage(user, home, manifest(user, account)[-1])
+            damage(user, home, manifest(user, [account])[-1])
             for number in range(FEWEST_BATCHES):
                 user.execute("UPDATE account SET balance = %s WHERE id = 1", (number,))
                 wait_until_followed(user)

@@ -108,7 +108,7 @@ def warehouse_of(connection: psycopg.Connection, root: Path) -> Warehouse:
 
 def mirror(connection: psycopg.Connection, warehouse: Warehouse, table: str) -> Rows:
     """What the warehouse holds of a table."""
-    return replayed(warehouse, manifest(connection, table_buffer(oid_of(connection, table))))
+    return replayed(warehouse, manifest(connection, [table_buffer(oid_of(connection, table))]))
 
 
 def files_below(directory: Path) -> list[Path]:
