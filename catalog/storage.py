@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
@@ -139,6 +139,9 @@ FREE_NUMERIC = Written(Decimal(MAX_DIGITS, FREE_SCALE))
 NO_DIGITS = Decimal(0, 0)
 """A numeric that is NULL in every row: beside any other it makes no difference."""
 
+STORED_ONLY: Final = frozenset((OID, CHAR))
+"""Types of columns that are stored, though no standing query may read them."""
+
 # uuid, json and timetz lie as their text.
 _PLAIN = {
     BOOL: Plain.BOOLEAN,
@@ -163,6 +166,9 @@ _PLAIN = {
     TIMESTAMPTZ: Plain.TIMESTAMPTZ,
     INTERVAL: Plain.INTERVAL,
 }
+
+MAINTAINED: Final = frozenset((*_PLAIN, NUMERIC, BPCHAR)) - STORED_ONLY
+"""The base types of which queries may have values; `gavial.type_is_exact` has the same by name."""
 
 
 def stored_column(name: str, type: SqlType, types: Mapping[int, TypeSignature]) -> StoredColumn:

@@ -11,8 +11,10 @@ from typing import Final
 import pytest
 from sqlglot import exp
 
+from catalog import types
 from catalog.errors import Error
 from catalog.refusals import REFUSALS
+from catalog.storage import MAINTAINED
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from dialect.binding.unbindable import UNBINDABLE
@@ -126,3 +128,13 @@ def test_what_has_no_name_is_shown() -> None:
         read_query(text)
     assert "SIMILAR" in str(caught.value.detail)
     assert fault(str(caught.value.detail)) is None
+
+
+def test_types_that_queries_may_have_are_those_that_are_stored() -> None:
+    """CREATE refuses the others by name before anything is planned; the constants are called as the types."""
+    routine = (ROOT / "catalog" / "routines" / "30_refusals.sql").read_text()
+    body = re.search(r"FUNCTION gavial\.type_is_exact.*?t\.oid = ANY \(ARRAY\[(.*?)\]", routine, re.DOTALL)
+    assert body is not None
+    names = re.findall(r"'(\w+)'", body[1])
+    assert len(names) == len(set(names))
+    assert {getattr(types, name.upper()) for name in names} == MAINTAINED
