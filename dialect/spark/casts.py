@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from catalog import functions
 from catalog.storage import Decimal, Padded, Plain, Storage, Written
 from catalog.types import (
     BPCHAR,
@@ -30,7 +31,6 @@ from dialect.spark.rendered import Rendered, cast, failing, text_literal, unsupp
 _TYPMOD_OF_LENGTH: Final = 4
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
-_NUMERIC_TO_FLOAT8: Final = 1746
 _INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*\z"
 
 _BEYOND_BIGINT: Final = "9.223372036854775808E18D"
@@ -45,7 +45,7 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
             return _relabelled(node, argument, storage)
         case CastMethod.LENGTH:
             return _limited(node.type, argument, storage)
-        case CastMethod.FUNCTION if node.function == _NUMERIC_TO_FLOAT8:
+        case CastMethod.FUNCTION if node.function == functions.FLOAT8_NUMERIC:
             return _numeric_to_float(argument)
         case CastMethod.FUNCTION if node.function in _FUNCTIONS:
             return _FUNCTIONS[node.function](value_of(argument))
@@ -176,7 +176,7 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     1744: _numeric_to_integer(Plain.INT32),
     1779: _numeric_to_integer(Plain.INT64),
     1783: _numeric_to_integer(Plain.INT16),
-    **dict.fromkeys((235, 316, 482, 311, _NUMERIC_TO_FLOAT8), _plain(Plain.FLOAT64)),
+    **dict.fromkeys((235, 316, 482, 311, functions.FLOAT8_NUMERIC), _plain(Plain.FLOAT64)),
     **dict.fromkeys((236, 318, 652), _plain(Plain.FLOAT32)),
     **dict.fromkeys((237, 238), _float_to_integer(Plain.INT16)),
     **dict.fromkeys((317, 319), _float_to_integer(Plain.INT32)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from catalog import functions
+from catalog.comparisons import GREATER_INT8
 from catalog.types import BOOLEAN, INT8, SqlType
 from dialect.expressions.scalar import Call, Constant, Notation, Scalar
 from planner.algebra.columns import refer
@@ -11,15 +13,12 @@ from planner.algebra.logical import AggregateCall, Field
 
 COUNT: Final = SqlType(INT8)
 
-# pg_proc oids: the same on every server.
-_COUNT_ROWS: Final = 2803
-_COUNTS: Final = frozenset({_COUNT_ROWS, 2147, 2818})  # count(*), count, regr_count
-_INT8_GREATER: Final = 470
+_COUNTS: Final = functions.COUNTS | {functions.REGR_COUNT}
 
 
 def count_rows(condition: Scalar | None = None) -> AggregateCall:
     """count(*), or that of the rows for which the condition is true."""
-    return AggregateCall(_COUNT_ROWS, "count", (), False, (), condition, 0, COUNT)
+    return AggregateCall(functions.COUNT, "count", (), False, (), condition, 0, COUNT)
 
 
 def over_no_rows(call: AggregateCall) -> Constant | None:
@@ -29,4 +28,4 @@ def over_no_rows(call: AggregateCall) -> Constant | None:
 
 def is_positive(count: Field) -> Scalar:
     """Whether anything was counted."""
-    return Call(_INT8_GREATER, ">", Notation.OPERATOR, (refer(count), Constant("0", COUNT)), 0, BOOLEAN)
+    return Call(GREATER_INT8, ">", Notation.OPERATOR, (refer(count), Constant("0", COUNT)), 0, BOOLEAN)

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from catalog.comparisons import COMPARISONS as FUNCTIONS
+from catalog.comparisons import EQUAL
 from catalog.types import (
-    BOOL,
+    ANYARRAY,
+    ANYENUM,
     BOOLEAN,
     BPCHAR,
-    BYTEA,
-    CHAR,
     CONFLICTING,
     DATE,
     DEFAULT_COLLATION,
     FLOAT4,
     FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    NAME,
+    INTERVAL,
+    JSONB,
     NO_TYPMOD,
     NUMERIC,
-    OID,
     TEXT,
-    TIME,
     TIMESTAMP,
-    TIMESTAMPTZ,
-    TIMETZ,
-    UUID,
     VARCHAR,
     SqlType,
 )
@@ -46,32 +40,14 @@ from dialect.expressions.scalar import (
 from dialect.spark.comparisons import COMPARISONS
 from planner.algebra.scalar_tree import arguments as operands
 
-# pg_proc oids: the same on every server. Without interval, where equal values ('1 month', '30 days') do not
-# give equal sums.
-_FUNCTIONS: Final = {
-    BOOL: 60,
-    CHAR: 61,
-    NAME: 62,
-    INT2: 63,
-    INT4: 65,
-    TEXT: 67,
-    OID: 184,
-    FLOAT4: 287,
-    FLOAT8: 293,
-    INT8: 467,
-    BPCHAR: 1048,
-    DATE: 1086,
-    TIME: 1145,
-    TIMESTAMPTZ: 1152,
-    TIMETZ: 1352,
-    NUMERIC: 1718,
-    BYTEA: 1948,
-    TIMESTAMP: 2052,
-    UUID: 2956,
-}
+# Equal intervals ('1 month', '30 days') do not give equal sums, and equal values of jsonb differ in zeros.
+_NOT_ONE_SUM: Final = (INTERVAL, ANYARRAY, ANYENUM, JSONB)
+_FUNCTIONS: Final = {type: function for type, function in EQUAL.items() if type not in _NOT_ONE_SUM}
 _WRITTEN_ONE_WAY: Final = frozenset(_FUNCTIONS) - {FLOAT4, FLOAT8, NUMERIC, BPCHAR} | {VARCHAR}
-_BETWEEN_TYPES: Final = frozenset({158, 159, 240, 247, 299, 305, 474, 744, 852, 1162, 1850, 1856, 3508, 4043})
-_EQUALITIES: Final = frozenset(_FUNCTIONS.values()) | _BETWEEN_TYPES
+_OF_TWO_KINDS: Final = ((DATE, TIMESTAMP), (TIMESTAMP, DATE))
+_EQUALITIES: Final = frozenset(
+    functions["="] for types, functions in FUNCTIONS.items() if types not in _OF_TWO_KINDS
+)
 
 
 def equal(left: Scalar, right: Scalar) -> Call | None:

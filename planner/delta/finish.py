@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from catalog import functions
 from catalog.types import INT2, INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Scalar
 from dialect.spark.expressions import DEFAULT, Environment, is_exact
@@ -28,11 +29,12 @@ from planner.algebra.logical import (
 from planner.delta.numbers.written import keep_digits
 
 # What is averaged, the function that sums it, and the type of the sum.
-_SUMS: Final = {INT2: (2109, INT8), INT4: (2108, INT8), INT8: (2107, NUMERIC), NUMERIC: (2114, NUMERIC)}
-_AVERAGES: Final = frozenset((2100, 2101, 2102, 2103))
-_COUNT: Final = 2147
-_INT8_TO_NUMERIC: Final = 1781
-_DIVISION: Final = 1727
+_SUMS: Final = {
+    INT2: (functions.SUM_INT2, INT8),
+    INT4: (functions.SUM_INT4, INT8),
+    INT8: (functions.SUM_INT8, NUMERIC),
+    NUMERIC: (functions.SUM_NUMERIC, NUMERIC),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def _opened(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, dict[int
     columns: list[Aggregated] = []
     quotients: dict[int, Scalar] = {}
     for column in aggregate.columns:
-        if column.call.function not in _AVERAGES:
+        if column.call.function not in functions.AVERAGES:
             columns.append(column)
             continue
         total, count = _parts(column.call, column.field.name, numbers)
@@ -106,17 +108,19 @@ def _parts(call: AggregateCall, name: str, numbers: Numbers) -> tuple[Aggregated
         ),
         Aggregated(
             numbers.field(f"{name} count", counted),
-            replace(call, function=_COUNT, name="count", type=counted),
+            replace(call, function=functions.COUNT_ANY, name="count", type=counted),
         ),
     )
 
 
 def _quotient(total: Field, count: Field) -> Scalar:
     """NULL where nothing is averaged, as the sum is."""
-    return Call(_DIVISION, "/", Notation.OPERATOR, (_numeric(total), _numeric(count)), 0, SqlType(NUMERIC))
+    return Call(
+        functions.NUMERIC_DIV, "/", Notation.OPERATOR, (_numeric(total), _numeric(count)), 0, SqlType(NUMERIC)
+    )
 
 
 def _numeric(field: Field) -> Scalar:
     if field.type.oid == NUMERIC:
         return refer(field)
-    return Cast(refer(field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, SqlType(NUMERIC))
+    return Cast(refer(field), CastMethod.FUNCTION, functions.NUMERIC_INT8, SqlType(NUMERIC))

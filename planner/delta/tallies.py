@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from catalog import functions
+from catalog.comparisons import EQUAL, GREATER_INT8
 from catalog.types import (
     BOOLEAN,
     BPCHAR,
@@ -45,17 +47,6 @@ _INTEGERS: Final = (INT2, INT4, INT8)
 _FLOATS: Final = (FLOAT4, FLOAT8)
 _ORDERED: Final = (*_INTEGERS, NUMERIC, *_FLOATS, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TEXT, BPCHAR)
 
-# pg_proc oids: the same on every server.
-_FLOAT8_OF_FLOAT4: Final = 311
-_FLOAT4_OF_FLOAT8: Final = 312
-_FLOAT8_OF_INT8: Final = 482
-_NUMERIC_OF_INT8: Final = 1781
-_FLOAT8_PLUS: Final = 218
-_FLOAT8_DIVIDE: Final = 217
-_NUMERIC_DIVIDE: Final = 1727
-_INT8_EQUAL: Final = 467
-_INT8_GREATER: Final = 470
-
 
 def _operator(function: int, name: str, left: Scalar, right: Scalar, type: SqlType) -> Call:
     return Call(function, name, Notation.OPERATOR, (left, right), 0, type)
@@ -63,7 +54,7 @@ def _operator(function: int, name: str, left: Scalar, right: Scalar, type: SqlTy
 
 def positive(count: Scalar) -> Call:
     """Whether a count is above zero."""
-    return _operator(_INT8_GREATER, ">", count, Constant("0", _INT8), BOOLEAN)
+    return _operator(GREATER_INT8, ">", count, Constant("0", _INT8), BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +177,7 @@ def _value(call: AggregateCall, name: str, ledger: _Ledger) -> Scalar | None:
 
 
 def _equal(left: Scalar, right: Scalar) -> Call:
-    return _operator(_INT8_EQUAL, "=", left, right, BOOLEAN)
+    return _operator(EQUAL[INT8], "=", left, right, BOOLEAN)
 
 
 def _where(condition: Scalar, value: Scalar) -> Case:
@@ -196,8 +187,8 @@ def _where(condition: Scalar, value: Scalar) -> Case:
 def _sum(value: Scalar, name: str, type: SqlType, ledger: _Ledger) -> Scalar:
     """The sum of single floats is kept in double precision, and rounded only where it is read."""
     if type.oid == FLOAT4:
-        total = ledger.tally(Tally.SUM, _cast(value, _FLOAT8_OF_FLOAT4, _FLOAT8), name, _FLOAT8)
-        return _cast(total, _FLOAT4_OF_FLOAT8, type)
+        total = ledger.tally(Tally.SUM, _cast(value, functions.FLOAT8_FLOAT4, _FLOAT8), name, _FLOAT8)
+        return _cast(total, functions.FLOAT4_FLOAT8, type)
     return ledger.tally(Tally.SUM, value, name, type)
 
 
@@ -205,18 +196,22 @@ def _average(value: Scalar, name: str, ledger: _Ledger) -> Scalar:
     """avg = sum / count, in float8 for floats and in numeric for all else, as PostgreSQL divides."""
     count = ledger.count(value, name)
     if value.type.oid in _FLOATS:
-        wide = _cast(value, _FLOAT8_OF_FLOAT4, _FLOAT8) if value.type.oid == FLOAT4 else value
+        wide = _cast(value, functions.FLOAT8_FLOAT4, _FLOAT8) if value.type.oid == FLOAT4 else value
         # PostgreSQL begins to add at 0: its average of -0 is 0.
         zero = Constant("0", _FLOAT8)
         total: Scalar = _operator(
-            _FLOAT8_PLUS, "+", _sum(wide, f"{name} sum", _FLOAT8, ledger), zero, _FLOAT8
+            functions.FLOAT8PL, "+", _sum(wide, f"{name} sum", _FLOAT8, ledger), zero, _FLOAT8
         )
-        divided = _operator(_FLOAT8_DIVIDE, "/", total, _cast(count, _FLOAT8_OF_INT8, _FLOAT8), _FLOAT8)
+        divided = _operator(
+            functions.FLOAT8DIV, "/", total, _cast(count, functions.FLOAT8_INT8, _FLOAT8), _FLOAT8
+        )
     else:
         small = value.type.oid in (INT2, INT4)
         total = _sum(value, f"{name} sum", _INT8 if small else _NUMERIC, ledger)
-        total = _cast(total, _NUMERIC_OF_INT8, _NUMERIC) if small else total
-        divided = _operator(_NUMERIC_DIVIDE, "/", total, _cast(count, _NUMERIC_OF_INT8, _NUMERIC), _NUMERIC)
+        total = _cast(total, functions.NUMERIC_INT8, _NUMERIC) if small else total
+        divided = _operator(
+            functions.NUMERIC_DIV, "/", total, _cast(count, functions.NUMERIC_INT8, _NUMERIC), _NUMERIC
+        )
     return ledger.unless_none(value, divided, name)
 
 

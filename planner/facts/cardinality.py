@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, assert_never
 
+from catalog import functions
 from dialect.expressions.scalar import Call, Case, Constant, Reference, Scalar
-from dialect.spark.numbers.numerics import SCALE
 from planner.algebra.conditions import column_equality, conjuncts
 from planner.algebra.logical import (
     Aggregate,
@@ -144,7 +144,7 @@ def _of_value(value: Scalar, below: Estimate) -> ColumnStatistics:
 def most_values(value: Scalar) -> float:
     """How many different values an expression has at most, whatever it is computed from."""
     match value:
-        case Call(function=function) if function == SCALE:
+        case Call(function=function) if function == functions.SCALE:
             return _SCALES
         case Case(branches=branches, default=default):
             return sum(most_values(result) for result in (*(branch.result for branch in branches), default))

@@ -3,59 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-from catalog.types import (
-    BOOL,
-    BOOLEAN,
-    BPCHAR,
-    BYTEA,
-    CHAR,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    NAME,
-    NUMERIC,
-    OID,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    TIMETZ,
-    UUID,
-)
+from catalog.comparisons import LESS
+from catalog.types import BOOLEAN
 from dialect.expressions.scalar import Call, IsNull, Not, Notation, Scalar
 from planner.algebra.columns import Numbers, refer, renumbered, substitute
 from planner.algebra.conditions import conjunction, disjunction
-from planner.algebra.equality import as_text, not_distinct
+from planner.algebra.equality import as_text, equal, not_distinct
 from planner.algebra.logical import Distinct, Field, Join, JoinKind, Order, Plan, Top
 from planner.algebra.refused import Refused
-
-# pg_proc oids of <: the same on every server.
-_LESS: Final = {
-    BOOL: 56,
-    INT2: 64,
-    INT4: 66,
-    FLOAT4: 289,
-    FLOAT8: 295,
-    INT8: 469,
-    NAME: 655,
-    OID: 716,
-    TEXT: 740,
-    BPCHAR: 1049,
-    DATE: 1087,
-    TIME: 1102,
-    TIMESTAMPTZ: 1154,
-    CHAR: 1246,
-    TIMETZ: 1354,
-    NUMERIC: 1722,
-    BYTEA: 1949,
-    TIMESTAMP: 2054,
-    UUID: 2954,
-}
 
 
 def takes_first(top: Top) -> bool:
@@ -98,9 +54,9 @@ def _earlier(other: Scalar, key: Order) -> Scalar:
 
 def _less(left: Scalar, right: Scalar) -> Scalar:
     left, right = as_text(left), as_text(right)
-    if left.type.oid not in _LESS:
+    if equal(left, right) is None:
         raise Refused.NO_ORDER.error
-    return Call(_LESS[left.type.oid], "<", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
+    return Call(LESS[left.type.oid], "<", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
 
 
 def _same(left: Scalar, right: Scalar) -> Scalar:

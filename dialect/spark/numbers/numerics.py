@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from catalog import functions
 from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
 from dialect.expressions.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constant, Scalar
 from dialect.spark.numbers.division import MOST_SCALE, divided
@@ -38,13 +39,9 @@ from dialect.spark.rendered import (
     unsupported,
 )
 
-DIVISION: Final = 1727
-SCALE: Final = 3281
-TRIM_SCALE: Final = 5043
-_ADDED: Final = (1724, 1725)
-_MULTIPLIED: Final = 1726
-_WHOLE_QUOTIENTS: Final = (1973, 1980)
-_ROUNDED: Final = (1707, 1708)
+_ADDED: Final = (functions.NUMERIC_ADD, functions.NUMERIC_SUB)
+_WHOLE_QUOTIENTS: Final = (functions.DIV_NUMERIC_NUMERIC, functions.NUMERIC_DIV_TRUNC)
+_ROUNDED: Final = (functions.ROUND_NUMERIC_INT4, functions.ROUND_NUMERIC)
 
 # A product with more digits behind the point would leave hardly any before it.
 _MOST_SCALE: Final = 26
@@ -267,40 +264,42 @@ def is_always_exact(call: Call, arguments: Sequence[Rendered]) -> bool:
     """Whether a function of numerics has a result for all values of its arguments, as in PostgreSQL."""
     if call.function in _OF_ANY_NUMBER:
         return True
-    if call.function == DIVISION or any(map(is_written_number, arguments)):
+    if call.function == functions.NUMERIC_DIV or any(map(is_written_number, arguments)):
         return False
     if call.function in _WHOLE_QUOTIENTS:
         return _whole_quotient_has_room(*arguments)
     if call.function in _ROUNDED and _integral(arguments[0]) == MAX_DIGITS:
         return False
-    if call.function not in (*_ADDED, _MULTIPLIED):
+    if call.function not in (*_ADDED, functions.NUMERIC_MUL):
         return True
     scales, integrals = list(map(scale_of, arguments)), list(map(_integral, arguments))
-    if call.function == _MULTIPLIED:
+    if call.function == functions.NUMERIC_MUL:
         return sum(integrals) + sum(scales) <= MAX_DIGITS
     return max(integrals) + 1 + max(scales) <= MAX_DIGITS
 
 
-_OF_ANY_NUMBER: Final = frozenset((SCALE, TRIM_SCALE, *OWN_FUNCTIONS, 1915))
+_OF_ANY_NUMBER: Final = frozenset(
+    (functions.SCALE, functions.TRIM_SCALE, *OWN_FUNCTIONS, functions.NUMERIC_UPLUS)
+)
 
 
 NUMERICS: Final[Mapping[int, Builder]] = {
-    1724: _scaled(_sum("+"), _greatest),
-    1725: _scaled(_sum("-"), _greatest),
-    1726: _scaled(_product, _added),
-    DIVISION: _quotient,
+    functions.NUMERIC_ADD: _scaled(_sum("+"), _greatest),
+    functions.NUMERIC_SUB: _scaled(_sum("-"), _greatest),
+    functions.NUMERIC_MUL: _scaled(_product, _added),
+    functions.NUMERIC_DIV: _quotient,
     **dict.fromkeys((1728, 1729), _scaled(_remainder, _greatest)),
     **dict.fromkeys(_WHOLE_QUOTIENTS, _scaled(_whole_quotient)),
-    **dict.fromkeys((1704, 1705), _of_sign(absolute, magnitude)),
-    1771: _of_sign(opposite, negated),
-    1915: lambda _, arguments: arguments[0],
+    **dict.fromkeys((functions.NUMERIC_ABS, functions.ABS_NUMERIC), _of_sign(absolute, magnitude)),
+    functions.NUMERIC_UMINUS: _of_sign(opposite, negated),
+    functions.NUMERIC_UPLUS: lambda _, arguments: arguments[0],
     1706: _scaled(_sign),
     **dict.fromkeys(_ROUNDED, _scaled(_round)),
     **dict.fromkeys((1709, 1710), _scaled(_truncate)),
     **dict.fromkeys((1711, 2167), _scaled(_whole("ceil"))),
     1712: _scaled(_whole("floor")),
-    SCALE: lambda _, arguments: _scale(arguments[0]),
-    TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
+    functions.SCALE: lambda _, arguments: _scale(arguments[0]),
+    functions.TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
     BEYOND: lambda _, arguments: beyond(arguments[0]),
     LONG_SUM: lambda _, arguments: long_sum(*arguments),
     SHOWN: lambda _, arguments: shown(arguments[0], arguments[1].sql),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from catalog import functions
 from catalog.storage import Decimal, Plain, Written
 from dialect.spark.numbers.written import SPECIAL, fields_of, is_whole, number_of
 from dialect.spark.rendered import Number, Rendered, cast, named, spark_type
@@ -16,9 +17,9 @@ _LONG: Final = "1e60D"
 _SHORT_SQL: Final = 60
 
 SHADOWS: Final[Mapping[int, Callable[..., str]]] = {
-    1724: lambda left, right: f"({left} + {right})",
-    1725: lambda left, right: f"({left} - {right})",
-    1726: lambda left, right: f"({left} * {right})",
+    functions.NUMERIC_ADD: lambda left, right: f"({left} + {right})",
+    functions.NUMERIC_SUB: lambda left, right: f"({left} - {right})",
+    functions.NUMERIC_MUL: lambda left, right: f"({left} * {right})",
 }
 """The functions of two numerics that have a result for NaN and infinities, in double precision."""
 

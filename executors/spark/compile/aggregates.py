@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from catalog import functions
 from catalog.storage import Decimal, Plain
 from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Scalar
@@ -20,7 +21,6 @@ from planner.algebra.logical import SINGLE, AggregateCall
 Build: TypeAlias = Callable[[AggregateCall, Rendered, str], Rendered]
 """Writes an aggregate of one argument under a FILTER clause."""
 
-_COUNT_OF_ROWS: Final = 2803
 _MORE_THAN_ONE: Final = "more than one row returned by a subquery used as an expression"
 
 
@@ -36,7 +36,7 @@ def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment
         return render(scalar, columns, environment)
 
     condition = "" if call.condition is None else f" FILTER (WHERE {write(call.condition).sql})"
-    if call.function == _COUNT_OF_ROWS:
+    if call.function == functions.COUNT:
         return Rendered(f"coalesce(sum(x.{WEIGHT}){condition}, 0L)", Plain.INT64)
     if call.function in COLLECTIONS:
         return collected(call, write, environment, condition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from catalog import functions
 from catalog.storage import ListOf, Plain
 from dialect.expressions.scalar import Constant, Scalar
 from dialect.spark.equality import has_forms, identity
@@ -14,10 +15,7 @@ from dialect.spark.rendered import Rendered, text_literal, unsupported
 from executors.rows import WEIGHT
 from planner.algebra.logical import AggregateCall, Order
 
-_STRING: Final = 3538
-_ARRAY: Final = 2335
-
-COLLECTIONS: Final = frozenset((_STRING, _ARRAY))
+COLLECTIONS: Final = frozenset((functions.STRING_AGG_TEXT_TEXT, functions.ARRAY_AGG_ANYNONARRAY))
 """Their oids in pg_proc."""
 
 
@@ -49,7 +47,7 @@ def collected(
         arranged = f"filter({arranged}, (each, n) -> n = 0 OR NOT each.k0 <=> element_at({arranged}, n).k0)"
     repeated = "array_repeat(each.value, CAST(each.weight AS INT))"
     values = f"flatten(transform({arranged}, each -> {repeated}))"
-    if call.function == _ARRAY:
+    if call.function == functions.ARRAY_AGG_ANYNONARRAY:
         return Rendered(f"CASE WHEN size({rows}) > 0 THEN {values} END", ListOf(value.storage))
     present = f"filter({values}, each -> each IS NOT NULL)"
     joined = f"array_join({present}, {_delimiter(call.arguments[1])})"

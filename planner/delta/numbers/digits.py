@@ -7,12 +7,19 @@ from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
+from catalog import functions
 from catalog.storage import NO_DIGITS, Decimal, Storage
 from dialect.expressions.scalar import Branch, Call, Case, Coalesce, Constant, IsNull, Not, Scalar
 
-_ADDED: Final = (1724, 1725)
-_MULTIPLIED: Final = 1726
-_KEPT: Final = (1771, 1915, 1704, 1705)
+_SCALED: Final = (
+    functions.NUMERIC_ADD,
+    functions.NUMERIC_SUB,
+    functions.NUMERIC_MUL,
+    functions.NUMERIC_UMINUS,
+    functions.NUMERIC_UPLUS,
+    functions.NUMERIC_ABS,
+    functions.ABS_NUMERIC,
+)
 _MOST_PARTS: Final = 8
 
 StorageOf: TypeAlias = Callable[[Scalar], Storage]
@@ -43,7 +50,7 @@ def _parts(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
         case Coalesce(arguments=(*some, last)):
             branches = tuple(Branch(Not(IsNull(expression)), expression) for expression in some)
             return _of_case(Case(branches, last, scalar.type), storage)
-        case Call(function=function, arguments=arguments) if function in (*_ADDED, _MULTIPLIED, *_KEPT):
+        case Call(function=function, arguments=arguments) if function in _SCALED:
             return _of_call(scalar, [_parts(argument, storage) for argument in arguments])
     return None
 
@@ -69,7 +76,7 @@ def _of_call(call: Call, arguments: Sequence[Sequence[Part] | None]) -> Sequence
     known = [parts for parts in arguments if parts is not None]
     if len(known) < len(arguments):
         return None
-    add = sum if call.function == _MULTIPLIED else max
+    add = sum if call.function == functions.NUMERIC_MUL else max
     return [
         Part(
             add(part.digits for part in chosen), replace(call, arguments=tuple(part.value for part in chosen))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from catalog import functions
+from catalog.comparisons import EQUAL
 from catalog.types import BOOLEAN, DEFAULT_COLLATION, FLOAT8, NUMERIC, TEXT, SqlType
 from dialect.expressions.scalar import (
     BEYOND,
@@ -33,11 +35,14 @@ _TEXT: Final = SqlType(TEXT, collation=DEFAULT_COLLATION)
 _FLOAT: Final = SqlType(FLOAT8)
 _NUMERIC: Final = SqlType(NUMERIC)
 
-# pg_proc oids: the same on every server.
-_TEXT_EQUAL: Final = 67
-_FLOAT_EQUAL: Final = 293
-_FLOAT_OF_NUMERIC: Final = 1746
-_OF_FLOATS: Final = {1724: 218, 1725: 219, 1726: 216, 1771: 220, 1704: 1395, 1705: 221}
+_OF_FLOATS: Final = {
+    functions.NUMERIC_ADD: functions.FLOAT8PL,
+    functions.NUMERIC_SUB: functions.FLOAT8MI,
+    functions.NUMERIC_MUL: functions.FLOAT8MUL,
+    functions.NUMERIC_UMINUS: functions.FLOAT8UM,
+    functions.NUMERIC_ABS: functions.ABS_FLOAT8,
+    functions.ABS_NUMERIC: functions.FLOAT8ABS,
+}
 """Addition, subtraction, multiplication, minus and abs of numerics; and the same of double precision."""
 
 NOT_A_NUMBER: Final = "NaN"
@@ -131,20 +136,20 @@ def _as_float(scalar: Scalar) -> Scalar:
         case Call(function=function, arguments=arguments) if function in _OF_FLOATS:
             values = tuple(map(_as_float, arguments))
             return replace(scalar, function=_OF_FLOATS[function], arguments=values, type=_FLOAT)
-    return Cast(scalar, CastMethod.FUNCTION, _FLOAT_OF_NUMERIC, _FLOAT)
+    return Cast(scalar, CastMethod.FUNCTION, functions.FLOAT8_NUMERIC, _FLOAT)
 
 
 def _is(value: Scalar, *words: str) -> Scalar:
     text = Cast(value, CastMethod.TEXT, 0, _TEXT)
-    return _or(*(_equal(_TEXT_EQUAL, text, Constant(word, _TEXT)) for word in words))
+    return _or(*(_equal(EQUAL[TEXT], text, Constant(word, _TEXT)) for word in words))
 
 
 def _float_is(value: Scalar, *words: str) -> Scalar:
-    return _or(*(_equal(_FLOAT_EQUAL, value, Constant(word, _FLOAT)) for word in words))
+    return _or(*(_equal(EQUAL[FLOAT8], value, Constant(word, _FLOAT)) for word in words))
 
 
 def _equal(function: int, left: Scalar, right: Scalar) -> Scalar:
-    collation = DEFAULT_COLLATION if function == _TEXT_EQUAL else 0
+    collation = DEFAULT_COLLATION if function == EQUAL[TEXT] else 0
     return Call(function, "=", Notation.OPERATOR, (left, right), collation, BOOLEAN)
 
 

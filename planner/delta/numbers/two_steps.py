@@ -10,17 +10,15 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
+from catalog import functions
 from catalog.types import INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Branch, Case, Cast, CastMethod, Coalesce, Constant, Scalar
 from planner.algebra.columns import Numbers, passing, refer
 from planner.algebra.logical import Aggregate, Aggregated, Computed, Field, Plan, Project, fields
 
-_COUNTS: Final = frozenset((2147, 2803))
-_INTEGER_SUMS: Final = frozenset((2108, 2109))
-_SUM_OF_INT8: Final = 2107
-_SUM: Final = 2114
+_OF_INTEGERS: Final = functions.COUNTS | functions.INTEGER_SUMS
+_SUMS: Final = (*_OF_INTEGERS, functions.SUM_INT8, functions.SUM_NUMERIC)
 _OF_THEIR_OWN: Final = frozenset(("min", "max", "bool_and", "bool_or", "every"))
-_NUMERIC_TO_INT8: Final = 1779
 _MOST: Final = 3
 """With more columns of different digits than these, one step is better than two."""
 
@@ -69,7 +67,7 @@ def _is_partial(column: Aggregated) -> bool:
     call = column.call
     if call.distinct or call.order:
         return False
-    return call.function in (*_COUNTS, *_INTEGER_SUMS, _SUM_OF_INT8, _SUM) or call.name in _OF_THEIR_OWN
+    return call.function in _SUMS or call.name in _OF_THEIR_OWN
 
 
 def _entering(column: Aggregated) -> Scalar:
@@ -83,11 +81,13 @@ def _entering(column: Aggregated) -> Scalar:
 def _whole(column: Aggregated, partial: Field, values: dict[int, Scalar], numbers: Numbers) -> Aggregated:
     """The aggregate over its parts; where it has another type then, `values` makes the column of it."""
     call = replace(column.call, arguments=(refer(partial),), condition=None)
-    if call.function not in (*_COUNTS, *_INTEGER_SUMS):
-        return replace(column, call=replace(call, function=_SUM) if call.function == _SUM_OF_INT8 else call)
+    if call.function == functions.SUM_INT8:
+        call = replace(call, function=functions.SUM_NUMERIC)
+    if call.function not in _OF_INTEGERS:
+        return replace(column, call=call)
     total = numbers.field(column.field.name, _NUMERIC)
-    value: Scalar = Cast(refer(total), CastMethod.FUNCTION, _NUMERIC_TO_INT8, _INT8)
-    if call.function in _COUNTS:
+    value: Scalar = Cast(refer(total), CastMethod.FUNCTION, functions.INT8_NUMERIC, _INT8)
+    if call.function in functions.COUNTS:
         value = Coalesce((value, Constant("0", _INT8)), _INT8)
     values[column.field.column] = value
-    return Aggregated(total, replace(call, function=_SUM_OF_INT8, name="sum", type=_NUMERIC))
+    return Aggregated(total, replace(call, function=functions.SUM_INT8, name="sum", type=_NUMERIC))

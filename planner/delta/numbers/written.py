@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
+from catalog import functions
 from catalog.errors import FeatureNotSupported
 from catalog.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
 from catalog.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
@@ -31,7 +32,6 @@ from dialect.expressions.scalar import (
     Scalar,
 )
 from dialect.spark.expressions import Environment, render
-from dialect.spark.numbers.numerics import SCALE, TRIM_SCALE
 from dialect.spark.numbers.written import is_whole
 from dialect.spark.rendered import Rendered, common_storage
 from planner.algebra.columns import Numbers, numbers_after, passing, refer
@@ -64,15 +64,7 @@ from planner.delta.numbers.two_steps import in_two_steps
 
 Columns: TypeAlias = Mapping[int, Rendered]
 
-_SUM: Final = 2114
-_AVERAGE: Final = 2103
-_DIVISION: Final = 1727
-_INT8_TO_NUMERIC: Final = 1781
-_SUM_OF_INT8: Final = 2107
-_COUNT: Final = 2147
-_MAX_OF_INT4: Final = 2116
 _EXTREMES: Final = ("min", "max")
-_ARRAY_AGG: Final = 2335
 _NUMERIC: Final = SqlType(NUMERIC)
 _NUMERICS: Final = SqlType(NUMERIC_ARRAY)
 _INT4: Final = SqlType(INT4)
@@ -168,7 +160,9 @@ class _Walk:
         if not shown:
             return (changed if changed.columns != plan.columns else plan), outcome
         computed = [
-            Computed(trimmed[field.column], _call(TRIM_SCALE, "trim_scale", (refer(field),), _NUMERIC))
+            Computed(
+                trimmed[field.column], _call(functions.TRIM_SCALE, "trim_scale", (refer(field),), _NUMERIC)
+            )
             for field in keys
         ] + [Computed(field, value) for value, field in made.below.items()]
         if computed:
@@ -188,15 +182,15 @@ class _Walk:
             return [column]
         if call.distinct:
             same = (
-                _call(TRIM_SCALE, "trim_scale", (argument,), _NUMERIC)
+                _call(functions.TRIM_SCALE, "trim_scale", (argument,), _NUMERIC)
                 if _is_written(self._storage(argument, renderings))
                 else argument
                 for argument in call.arguments
             )
             column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
-        if call.function == _AVERAGE:
+        if call.function == functions.AVG_NUMERIC:
             return self._average(column, renderings, made)
-        if call.function != _SUM:
+        if call.function != functions.SUM_NUMERIC:
             return [column]
         total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
         [summed] = call.arguments
@@ -249,7 +243,14 @@ class _Walk:
         condition = known if call.condition is None else And((call.condition, known))
         order = (Order(value, descending=False, nulls_first=False),)
         listed = AggregateCall(
-            _ARRAY_AGG, "array_agg", (value,), call.distinct, order, condition, 0, _NUMERICS
+            functions.ARRAY_AGG_ANYNONARRAY,
+            "array_agg",
+            (value,),
+            call.distinct,
+            order,
+            condition,
+            0,
+            _NUMERICS,
         )
         return Aggregated(self.numbers.field("numbers", _NUMERICS), listed)
 
@@ -265,15 +266,17 @@ class _Walk:
         """The sum of the values, by how many they are."""
         name = column.field.name
         total = Aggregated(
-            self.numbers.field(name, _NUMERIC), replace(column.call, function=_SUM, name="sum")
+            self.numbers.field(name, _NUMERIC),
+            replace(column.call, function=functions.SUM_NUMERIC, name="sum"),
         )
         count = Aggregated(
-            self.numbers.field(name, COUNT), replace(column.call, function=_COUNT, name="count", type=COUNT)
+            self.numbers.field(name, COUNT),
+            replace(column.call, function=functions.COUNT_ANY, name="count", type=COUNT),
         )
         summed = self._call(total, renderings, made)
-        divisor = Cast(refer(count.field), CastMethod.FUNCTION, _INT8_TO_NUMERIC, _NUMERIC)
+        divisor = Cast(refer(count.field), CastMethod.FUNCTION, functions.NUMERIC_INT8, _NUMERIC)
         dividend = made.shown.pop(total.field.column, refer(total.field))
-        quotient = Call(_DIVISION, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
+        quotient = Call(functions.NUMERIC_DIV, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
         made.shown[column.field.column] = quotient
         return [*summed, count]
 
@@ -286,20 +289,20 @@ class _Walk:
         return _is_written(rendered.storage) and not is_whole(rendered)
 
     def _most_digits(self, value: Scalar, condition: Scalar | None) -> Aggregated:
-        scale = _call(SCALE, "scale", (value,), _INT4)
-        call = AggregateCall(_MAX_OF_INT4, "max", (scale,), False, (), condition, 0, _INT4)
+        scale = _call(functions.SCALE, "scale", (value,), _INT4)
+        call = AggregateCall(functions.MAX_INT4, "max", (scale,), False, (), condition, 0, _INT4)
         return Aggregated(self.numbers.field("digits", _INT4), call)
 
     def _count(self, value: Scalar, condition: Scalar | None, name: str = "digits") -> Aggregated:
-        call = AggregateCall(_COUNT, "count", (value,), False, (), condition, 0, COUNT)
+        call = AggregateCall(functions.COUNT_ANY, "count", (value,), False, (), condition, 0, COUNT)
         return Aggregated(self.numbers.field(name, COUNT), call)
 
     def _storage_of(self, call: AggregateCall, renderings: Columns) -> Storage:
         storages = [self._storage(argument, renderings) for argument in call.arguments]
         match call.function, storages:
-            case function, [Decimal(scale=scale), *_] if function == _SUM:
+            case function, [Decimal(scale=scale), *_] if function == functions.SUM_NUMERIC:
                 return Decimal(MAX_DIGITS, scale)
-            case function, _ if function == _SUM_OF_INT8:
+            case function, _ if function == functions.SUM_INT8:
                 return Decimal(MAX_DIGITS, 0)
             case _, [storage, *_] if call.type.oid == NUMERIC and (
                 call.function == SINGLE or call.name in _EXTREMES
@@ -362,14 +365,14 @@ def _or_none(digits: Scalar) -> Scalar:
 
 def _is_most_digits(column: Aggregated) -> bool:
     call = column.call
-    asked = call.arguments[0] if call.function == _MAX_OF_INT4 else None
-    return isinstance(asked, Call) and asked.function == SCALE and not call.distinct
+    asked = call.arguments[0] if call.function == functions.MAX_INT4 else None
+    return isinstance(asked, Call) and asked.function == functions.SCALE and not call.distinct
 
 
 def _trimmed(call: AggregateCall) -> tuple[Order, ...]:
     """The order of different values, which is by these values themselves."""
     return tuple(
-        replace(key, value=_call(TRIM_SCALE, "trim_scale", (key.value,), _NUMERIC))
+        replace(key, value=_call(functions.TRIM_SCALE, "trim_scale", (key.value,), _NUMERIC))
         if key.value in call.arguments and key.value.type.oid == NUMERIC
         else key
         for key in call.order

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from catalog import functions
 from dialect.expressions.scalar import Reference
 from planner.algebra.columns import Numbers, column_numbers, references
 from planner.algebra.equality import agrees
@@ -15,7 +16,6 @@ from planner.facts.cardinality import estimate
 SHRINKS: Final = 0.5
 """The share of a side's rows that its groups must stay below."""
 
-SUM_NUMERIC: Final = 2114
 _EXTREMES: Final = frozenset({"min", "max"})
 
 
@@ -51,7 +51,7 @@ def push_aggregates(statistics: Statistics, numbers: Numbers) -> Callable[[Plan]
 
 def _is_partial(call: AggregateCall) -> bool:
     return (
-        (call.function == SUM_NUMERIC or call.name in _EXTREMES)
+        (call.function == functions.SUM_NUMERIC or call.name in _EXTREMES)
         and not call.distinct
         and not call.order
         and call.condition is None

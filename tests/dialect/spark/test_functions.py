@@ -17,6 +17,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from catalog import functions
 from catalog.storage import Plain
 from catalog.types import BOOL, INTERVAL
 from dialect.expressions.postgres import write
@@ -24,7 +25,7 @@ from dialect.expressions.scalar import OWN_FUNCTIONS, Call, Reference
 from dialect.spark.casts import CASTS
 from dialect.spark.equality import comparable
 from dialect.spark.functions import FUNCTIONS
-from dialect.spark.numbers.numerics import NUMERICS, SCALE, TRIM_SCALE
+from dialect.spark.numbers.numerics import NUMERICS
 from executors.reference.arrow import as_arrow, from_arrow
 from executors.reference.values.values import Value, equality_key
 from executors.spark.failures import as_error
@@ -61,7 +62,7 @@ SETTINGS = (
     "SET standard_conforming_strings = on",
 )
 AT_ONCE = 8
-COMPUTED = frozenset(NUMERICS) - {SCALE, TRIM_SCALE, 1915, *SIGNED}
+COMPUTED = frozenset(NUMERICS) - {functions.SCALE, functions.TRIM_SCALE, functions.NUMERIC_UPLUS, *SIGNED}
 ERRORS_TRIED = 1
 
 
