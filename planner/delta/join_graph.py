@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from dialect.expressions.scalar import Scalar
 from planner.algebra.columns import references
-from planner.delta.foreign_keys import equal_columns
+from planner.delta.foreign_keys import equal_pairs
 
 Columns: TypeAlias = frozenset[int]
 Places: TypeAlias = frozenset[int]
@@ -112,7 +112,7 @@ def join_graph(
             asked[place].append(requirement)
             neighbours[place] |= requirement.places - {place}
     equal: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
-    for one, other in equal_columns(conditions):
+    for one, other in equal_pairs(conditions):
         equal[place_of[one], place_of[other]].add(other)
     return JoinGraph(
         requirements,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dialect.expressions.scalar import Scalar
 from planner.algebra.columns import refer, references, substitute
 from planner.algebra.logical import Computed, Field
-from planner.delta.foreign_keys import Fresh, equal_columns
+from planner.delta.foreign_keys import Fresh, equal_pairs
 from planner.delta.inner_joins import Input, inner_change
 from planner.delta.linear import Moments
 from planner.delta.weighted import Compute, Consolidate, Weighted, fields
@@ -22,7 +22,7 @@ def late_change(
     Rows are computed one by one, whatever they are paired with. An average costs more than finding out that
     its group meets nothing, by columns that pass; what rows are paired by, though, has to be there before.
     """
-    equal = {column for pair in equal_columns(conditions) for column in pair}
+    equal = {column for pair in equal_pairs(conditions) for column in pair}
     values: dict[int, Scalar] = {}
     stored = list(inputs)
     for place, input in enumerate(inputs):

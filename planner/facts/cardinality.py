@@ -9,7 +9,8 @@ from typing import Final, assert_never
 
 from catalog import functions
 from dialect.expressions.scalar import Call, Case, Constant, Reference, Scalar
-from planner.algebra.conditions import column_equality, conjuncts
+from planner.algebra.conditions import conjuncts
+from planner.algebra.equality import interchangeable
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
@@ -127,7 +128,7 @@ def join_rows(kind: JoinKind, left: Estimate, right: Estimate, condition: Scalar
 
 def join_share(condition: Scalar, columns: Mapping[int, ColumnStatistics]) -> float:
     """The share of pairs of rows for which the condition is true."""
-    pair = column_equality(condition)
+    pair = interchangeable(condition)
     if pair is None or any(reference.column not in columns for reference in pair):
         return selectivity(condition, columns)
     first, second = (columns[reference.column] for reference in pair)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from dialect.expressions.scalar import Call, Constant, Reference, Scalar
 from planner.algebra.columns import references
 from planner.algebra.conditions import conjuncts
-from planner.algebra.equality import is_equality
+from planner.algebra.equality import equal_columns, is_equality
 from planner.facts.null_rejection import rejects_nulls
 
 Columns: TypeAlias = frozenset[int]
@@ -116,10 +116,10 @@ def _smallest(properties: Properties, key: Columns) -> Columns:
 
 
 def _equal(condition: Scalar, columns: Columns) -> Iterator[Dependency]:
+    pair = equal_columns(condition)
+    if pair is not None and {reference.column for reference in pair} <= columns:
+        yield from equivalent(*(reference.column for reference in pair))
     match condition:
-        case Call(arguments=(Reference(column=one), Reference(column=other))) if is_equality(condition):
-            if {one, other} <= columns:
-                yield from equivalent(one, other)
         case Call(arguments=(Reference(column=column), Constant())) if is_equality(condition):
             yield Dependency(NONE, frozenset({column}) & columns)
         case Call(arguments=(Constant(), Reference(column=column))) if is_equality(condition):

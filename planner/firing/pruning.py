@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from dialect.expressions.scalar import Call, Reference, Scalar
+from dialect.expressions.scalar import Reference, Scalar
 from planner.algebra.conditions import conjuncts
-from planner.algebra.equality import is_equality
+from planner.algebra.equality import equal_across
 from planner.delta.weighted import (
     Among,
     Choose,
@@ -115,7 +115,7 @@ class _Walk:
 
     def _met(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
         """What a partner on the other side asks of this one."""
-        for number, partner in _equated(side, other, condition):
+        for number, partner in _equal(side, other, condition):
             sources = self.sources(other, partner)
             if sources is not None:
                 yield Limit(number, sources, nulls=False)
@@ -162,9 +162,9 @@ class _Walk:
         self, left: Weighted, right: Weighted, condition: Scalar, column: int
     ) -> Sources | None:
         """The sources of the column in the side that has it, or of an equal column of the other side."""
-        side, other = (left, right) if _has(left, column) else (right, left)
+        side, other = (left, right) if column in _columns(left) else (right, left)
         sources = self.sources(side, column)
-        partners = (partner for equal, partner in _equated(side, other, condition) if equal == column)
+        partners = (partner for equal, partner in _equal(side, other, condition) if equal == column)
         for partner in partners if sources is None else ():
             sources = self.sources(other, partner)
             if sources is not None:
@@ -181,17 +181,13 @@ def _all(sources: Iterator[Sources | None]) -> Sources | None:
     return together
 
 
-def _has(outcome: Weighted, column: int) -> bool:
-    return any(field.column == column for field in fields(outcome))
-
-
 def _is_key(outcome: Tallies | Groups | Among | First, column: int) -> bool:
     """Whether rows are gathered by the column: which rows are first hangs on all of them."""
     return not isinstance(outcome, First) and any(key.column == column for key in outcome.keys)
 
 
 def _of(wanted: Limits, outcome: Weighted) -> Iterator[Limit]:
-    return (limit for limit in wanted if _has(outcome, limit.column))
+    return (limit for limit in wanted if limit.column in _columns(outcome))
 
 
 def _renamed(wanted: Limits, passed: Mapping[int, Scalar]) -> Iterator[Limit]:
@@ -202,12 +198,9 @@ def _renamed(wanted: Limits, passed: Mapping[int, Scalar]) -> Iterator[Limit]:
             yield Limit(value.column, limit.sources, limit.nulls)
 
 
-def _equated(side: Weighted, other: Weighted, condition: Scalar) -> Iterator[tuple[int, int]]:
-    """Columns of a side with the columns of the other that they are equal to."""
-    for conjunct in conjuncts(condition):
-        match conjunct:
-            case Call(arguments=(Reference(column=one), Reference(column=another))) if is_equality(conjunct):
-                if _has(side, one) and _has(other, another):
-                    yield one, another
-                elif _has(side, another) and _has(other, one):
-                    yield another, one
+def _equal(side: Weighted, other: Weighted, condition: Scalar) -> Iterator[tuple[int, int]]:
+    return equal_across(conjuncts(condition), _columns(side), _columns(other))
+
+
+def _columns(outcome: Weighted) -> frozenset[int]:
+    return frozenset(field.column for field in fields(outcome))

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from catalog.schema import Tables
 from planner.algebra.check import check_unnested
-from planner.algebra.columns import Numbers, numbers_after
+from planner.algebra.columns import Numbers, keep, numbers_after
 from planner.algebra.logical import LogicalQuery, Plan, fields
 from planner.algebra.statistics import Statistics
 from planner.algebra.tree import transform, transform_down
@@ -23,7 +23,7 @@ from planner.optimise.rules.infer_equalities import infer_equalities
 from planner.optimise.rules.merge_filters import merge_filters
 from planner.optimise.rules.merge_projects import merge_projects
 from planner.optimise.rules.order_joins import order_joins
-from planner.optimise.rules.prune_columns import keep, prune_columns
+from planner.optimise.rules.prune_columns import prune_columns
 from planner.optimise.rules.push_aggregates import push_aggregates
 from planner.optimise.rules.push_filters import push_filters
 from planner.optimise.rules.push_join_conditions import push_join_conditions

@@ -21,7 +21,8 @@ from proxy.command.install import prepare
 from proxy.command.option_types import MASTER, NOT_EMPTY, REMOTE, Directory, Matching, Seconds, Size
 from proxy.net.tls import self_signed, server_context
 from proxy.processes.coordinator_supervisor import Wishes
-from proxy.processes.serve import Service, in_use, serve
+from proxy.processes.data_directory import in_use
+from proxy.processes.serve import Service, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
 from sources.server.prerequisites import told
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import platform
 import shutil
@@ -28,6 +27,7 @@ from dialect.statements.sizes import size_text
 from executors.spark.java import OLDEST, find_java
 from executors.spark.machine import default_memory, memory_bytes
 from proxy.command.install import look
+from proxy.processes.data_directory import in_use
 from proxy.settings import parse_upstream
 from sources.server.prerequisites import told
 
@@ -205,18 +205,3 @@ def examine_java(_data: Path) -> Finding:
 def nearest(path: Path) -> Path:
     """The path itself, or the nearest directory above it that exists."""
     return next(place for place in (path, *path.parents) if place.exists())
-
-
-def in_use(data: Path) -> bool:
-    """Whether a gavial runs with this data directory."""
-    try:
-        descriptor = os.open(data / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import resource
@@ -12,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -23,9 +22,10 @@ import psycopg
 
 from catalog.errors import ConfigurationError
 from catalog.wording import one_line
-from coordinator.embedded.postgres import EmbeddedPostgres, make_data_directory
+from coordinator.embedded.postgres import EmbeddedPostgres
 from proxy.net.listen import listen_tcp, listen_unix
 from proxy.processes.coordinator_supervisor import Companion, Wishes, orders_for
+from proxy.processes.data_directory import locked
 from proxy.processes.postgres_supervisor import Keeper
 from proxy.processes.readiness import tell_problems
 from proxy.processes.workers import Workers
@@ -58,7 +58,7 @@ def serve(service: Service) -> None:
     """Run until SIGTERM or SIGINT."""
     stop = _Signals()
     with contextlib.ExitStack() as stack:
-        is_ours = stack.enter_context(_locked(service.data))
+        is_ours = stack.enter_context(locked(service.data))
         listeners = _listen(service, stack)
         port = listeners[0].getsockname()[1]
         keeper = None
@@ -105,16 +105,6 @@ def write_url(data: Path, host: str, port: int, upstream: Upstream) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(url + "\n")
-
-
-def in_use(data: Path) -> bool:
-    """Whether a `gavial serve` holds this data directory; an address that a killed one left is none."""
-    with (data / "lock").open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 class _Signals:
@@ -209,31 +199,3 @@ def _announce(service: Service, port: int, upstream: Upstream) -> None:
         f'connect: psql "$(gavial url --data {shlex.quote(str(service.data))})"\n'
     )
     sys.stdout.flush()
-
-
-@contextlib.contextmanager
-def _locked(data: Path) -> Iterator[Callable[[], bool]]:
-    """The data directory, made if need be, is ours alone; what is given tells whether it still is."""
-
-    def is_ours() -> bool:
-        try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(data / "lock"))
-        except FileNotFoundError:
-            return False
-
-    try:
-        make_data_directory(data)
-        descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ConfigurationError(f"cannot use the data directory {data}: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ConfigurationError(
-            f"another gavial uses the data directory {data}", hint="Stop it, or choose another with --data."
-        ) from None
-    try:
-        yield is_ours
-    finally:
-        os.close(descriptor)

@@ -20,6 +20,7 @@ from catalog.errors import DamagedBatch, DiskFull, Error, InputOutputError
 from sources.decode.arrow import columns_with_bounds
 from sources.decode.unstorable import UNSTORABLE, unstorable_of
 from sources.warehouse.bounds import bounds_of
+from sources.warehouse.durable import rename_durably, sync_directory
 
 WEIGHT: Final = "weight"
 COMMIT_LSN: Final = "commit_lsn"
@@ -185,11 +186,10 @@ def _write_durably(path: Path, content: pa.Buffer) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        unfinished.rename(path)
+        rename_durably(unfinished, path)
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
-    _sync_directory(path.parent)
 
 
 def _make_directory(directory: Path) -> None:
@@ -201,12 +201,4 @@ def _make_directory(directory: Path) -> None:
 def _make_one_directory(directory: Path) -> None:
     if not directory.exists():
         directory.mkdir(exist_ok=True, mode=0o700)
-        _sync_directory(directory.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_directory(directory.parent)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dialect.expressions.scalar import IsNull, Scalar
+from dialect.expressions.walk import inside, transform_scalar
 from planner.algebra.conditions import FALSE
 from planner.algebra.logical import Filter, Join, Plan
-from planner.algebra.scalar_tree import inside, transform_scalar
 from planner.algebra.tree import Rule, children
 from planner.facts.nullability import is_never_null
 from planner.facts.properties import KnownProperties

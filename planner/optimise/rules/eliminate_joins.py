@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from dialect.expressions.scalar import Scalar
 from planner.algebra.columns import column_numbers, references
-from planner.algebra.conditions import column_equality, conjuncts
+from planner.algebra.conditions import conjuncts
+from planner.algebra.equality import equal_across
 from planner.algebra.logical import Aggregate, Filter, Join, JoinKind, Plan, Project
 from planner.algebra.tree import expressions, with_children
 from planner.facts.properties import KnownProperties
@@ -44,18 +44,9 @@ def _is_idle(join: Join, read: frozenset[int], known: KnownProperties) -> bool:
     if join.kind is not JoinKind.LEFT or read & column_numbers(join.right):
         return False
     properties = known.of(join.right)
-    equated = frozenset(_equated(join.condition, column_numbers(join.right)))
+    left, right = column_numbers(join.left), column_numbers(join.right)
+    equated = frozenset(column for column, _ in equal_across(conjuncts(join.condition), right, left))
     # Equality is never true of NULL, so what is unique apart from NULLs is enough.
     return properties.is_key(equated) or any(
         key <= properties.determined(equated) for key in properties.unique
     )
-
-
-def _equated(condition: Scalar, right: frozenset[int]) -> Iterator[int]:
-    """The columns of the right side that equal one of the left."""
-    for conjunct in conjuncts(condition):
-        pair = column_equality(conjunct)
-        if pair is not None:
-            inside = [side.column for side in pair if side.column in right]
-            if len(inside) == 1:
-                yield inside[0]

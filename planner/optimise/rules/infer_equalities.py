@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dialect.expressions.scalar import Reference, Scalar
 from planner.algebra.columns import column_numbers, references, substitute
-from planner.algebra.conditions import column_equality, conjunction, conjuncts
-from planner.algebra.equality import agrees
+from planner.algebra.conditions import conjunction, conjuncts
+from planner.algebra.equality import agrees, interchangeable
 from planner.algebra.logical import Aggregate, Distinct, Filter, Join, JoinKind, Plan, Project, Union
 from planner.optimise.rules.factor_disjunctions import factor
 from planner.optimise.rules.push_filters import filtered, of_input
@@ -99,7 +99,7 @@ def _consequences(known: Iterable[Scalar]) -> Iterator[Scalar]:
     known = tuple(known)
     equal = _classes(known)
     for condition in known:
-        pair = column_equality(condition)
+        pair = interchangeable(condition)
         read = references(condition)
         if pair is not None or len(read) != 1:
             continue
@@ -113,7 +113,7 @@ def _classes(known: Iterable[Scalar]) -> Mapping[int, tuple[Reference, ...]]:
     """For each column that is equal to another, all of its class."""
     classes: dict[int, dict[int, Reference]] = {}
     for condition in known:
-        pair = column_equality(condition)
+        pair = interchangeable(condition)
         if pair is not None and pair[0].type == pair[1].type:
             merged = {reference.column: reference for reference in pair}
             for reference in pair:

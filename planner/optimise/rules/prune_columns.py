@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
-from planner.algebra.columns import column_numbers, passing, references
+from planner.algebra.columns import keep
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
     Distinct,
-    Field,
     Filter,
     Join,
     Plan,
@@ -20,61 +20,48 @@ from planner.algebra.logical import (
     Values,
     fields,
 )
-from planner.algebra.tree import call_expressions
+from planner.algebra.needed_columns import Columns, given, needed_below
+from planner.algebra.tree import children, with_children
 
 
-def prune_columns(plan: Plan, needed: frozenset[int]) -> Plan:
+def prune_columns(plan: Plan, needed: Columns) -> Plan:
     """The plan that gives at least the needed columns, and reads no more of its tables than that takes.
 
     Not through a Distinct or under a Top: which rows are equal, or first, hangs on all of their columns.
     """
+    if isinstance(plan, DependentJoin):
+        return plan
+    narrowed = _narrowed(plan, needed)
+    below = needed_below(plan if isinstance(plan, Union) else narrowed, given(plan, needed))
+    inputs = tuple(map(prune_columns, children(plan), below))
+    if isinstance(plan, Union):
+        inputs = tuple(
+            keep(input, tuple(field for field in fields(before) if field.column in columns))
+            for input, before, columns in zip(inputs, plan.inputs, below, strict=True)
+        )
+    return with_children(narrowed, inputs)
+
+
+def _narrowed(plan: Plan, needed: Columns) -> Plan:
+    """The node without what it would make of columns that nobody needs."""
     match plan:
-        case Scan(table=table, alias=alias, columns=columns):
-            return Scan(table, alias, tuple(column for column in columns if column.field.column in needed))
-        case Values(rows=rows, fields=fields_):
-            kept = [index for index, field in enumerate(fields_) if field.column in needed]
+        case Scan(columns=columns):
+            return replace(plan, columns=tuple(column for column in columns if column.field.column in needed))
+        case Project(columns=computed):
+            return replace(
+                plan, columns=tuple(column for column in computed if column.field.column in needed)
+            )
+        case Aggregate(columns=calls):
+            return replace(plan, columns=tuple(column for column in calls if column.field.column in needed))
+        case Union(fields=columns):
+            return replace(plan, fields=tuple(field for field in columns if field.column in needed))
+        case Values(rows=rows, fields=columns):
+            places = [place for place, field in enumerate(columns) if field.column in needed]
             return Values(
-                tuple(tuple(row[index] for index in kept) for row in rows),
-                tuple(fields_[index] for index in kept),
+                tuple(tuple(row[place] for place in places) for row in rows),
+                tuple(columns[place] for place in places),
             )
-        case Filter(input=child, condition=condition):
-            return Filter(prune_columns(child, needed | references(condition)), condition)
-        case Project(input=child, columns=computed):
-            kept_columns = tuple(column for column in computed if column.field.column in needed)
-            read = references(*(column.value for column in kept_columns))
-            return Project(prune_columns(child, read), kept_columns)
-        case Join(kind=kind, left=left, right=right, condition=condition):
-            below = needed | references(condition)
-            return Join(kind, prune_columns(left, below), prune_columns(right, below), condition)
-        case Aggregate(input=child, keys=keys, columns=columns_):
-            aggregated = tuple(column for column in columns_ if column.field.column in needed)
-            read = frozenset(key.column for key in keys).union(
-                *(references(*call_expressions(column.call)) for column in aggregated)
-            )
-            return Aggregate(prune_columns(child, read), keys, aggregated)
-        case Union(inputs=inputs, fields=fields_):
-            kept = [index for index, field in enumerate(fields_) if field.column in needed]
-            return Union(
-                tuple(_columns(input, kept) for input in inputs), tuple(fields_[index] for index in kept)
-            )
-        case Distinct(input=child):
-            return Distinct(prune_columns(child, column_numbers(child)))
-        case Top(input=child, order=order, limit=limit, offset=offset):
-            read = column_numbers(child) | references(*(key.value for key in order))
-            return Top(prune_columns(child, read), order, limit, offset)
-        case DependentJoin():
+        case Filter() | Join() | DependentJoin() | Distinct() | Top():
             return plan
         case _:
             assert_never(plan)
-
-
-def _columns(plan: Plan, positions: list[int]) -> Plan:
-    """The plan with those of its columns only, by position."""
-    fields_ = fields(plan)
-    kept = tuple(fields_[position] for position in positions)
-    return keep(prune_columns(plan, frozenset(field.column for field in kept)), kept)
-
-
-def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
-    """The plan with exactly these of its columns, in this order."""
-    return plan if fields(plan) == columns else Project(plan, passing(columns))
