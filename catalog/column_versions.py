@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from psycopg import Connection
 
-from catalog.rows import row_of, rows_of, value_of, values_of
+from catalog.rows import mapping_of, row_of, value_of, values_of
 
 _LATEST: Final = """
     SELECT version AS number, columns FROM gavial.schemas
@@ -31,7 +31,7 @@ _SAVE: Final = """
 _OUTDATED: Final = "SELECT unnest(outdated)::int FROM gavial.sources WHERE relation = %s::oid"
 # Where nobody notices that a table is written anew, a default may have been written into its older rows.
 _MISSING: Final = """
-    SELECT a.attnum::int AS number, coalesce((a.attmissingval::text::text[])[1], d.value) AS value
+    SELECT a.attnum::int AS key, coalesce((a.attmissingval::text::text[])[1], d.value) AS value
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
         LEFT JOIN gavial.defaults d ON d.relation = a.attrelid AND d.number = a.attnum
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
@@ -48,14 +48,6 @@ class WrittenColumns:
 
     number: int
     columns: Sequence[Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class MissingValue:
-    """What a column has, as text, in rows that are older than it; None where these were written anew."""
-
-    number: int
-    value: str | None
 
 
 def latest_columns(connection: Connection, relation: int) -> WrittenColumns:
@@ -81,6 +73,5 @@ def outdated_columns(connection: Connection, relation: int) -> frozenset[int]:
 
 
 def missing_values(connection: Connection, relation: int) -> dict[int, str | None]:
-    """What the columns of a table have in rows that are older than they; not where that is NULL."""
-    rows = rows_of(connection, MissingValue, _MISSING, (relation,))
-    return {missing.number: missing.value for missing in rows}
+    """What columns have, as text, in rows that are older than they; None where these were written anew."""
+    return mapping_of(connection, _MISSING, (relation,))

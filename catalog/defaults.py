@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -25,19 +24,12 @@ _DEFAULTS: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Default:
-    """What a column has in the rows of a buffer that have an older version of its columns."""
-
-    buffer: str
-    version: int
-    number: int
-    value: str
-
-
 def defaults_of(connection: Connection, buffers: Collection[str]) -> Defaults:
     """The values that columns newer than a version of these buffers have in its rows."""
     defaults: defaultdict[tuple[str, int], dict[int, str]] = defaultdict(dict)
-    for default in rows_of(connection, _Default, _DEFAULTS, (list(buffers),)):
-        defaults[default.buffer, default.version][default.number] = default.value
+
+    def add(*, buffer: str, version: int, number: int, value: str) -> None:
+        defaults[buffer, version][number] = value
+
+    rows_of(connection, add, _DEFAULTS, (list(buffers),))
     return defaults

@@ -52,15 +52,6 @@ _ROWS_PER_SECOND: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Awaited:
-    """A query, the seconds that its last result took, and the rows that wait."""
-
-    id: UUID
-    seconds: float | None
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Measurement:
     """What a subplan took in a firing, and what the cost model sees of it."""
 
@@ -100,10 +91,11 @@ class Outcome:
 
 def expected_seconds(connection: Connection, queries: Iterable[UUID]) -> Mapping[UUID, float]:
     """How many seconds of work the next results of queries are expected to take."""
-    return {
-        query.id: (_USUAL_SECONDS if query.seconds is None else query.seconds) + query.rows / _ROWS_PER_SECOND
-        for query in rows_of(connection, _Awaited, _EXPECTED, (list(queries),))
-    }
+    return dict(rows_of(connection, _expected, _EXPECTED, (list(queries),)))
+
+
+def _expected(*, id: UUID, seconds: float | None, rows: int) -> tuple[UUID, float]:
+    return id, (_USUAL_SECONDS if seconds is None else seconds) + rows / _ROWS_PER_SECOND
 
 
 def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:

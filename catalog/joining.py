@@ -32,6 +32,9 @@ _TELL: Final = """
     SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
     WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
 """
+_BLOCKERS: Final = """
+    SELECT coalesce(string_agg(gavial.process_words(b), ', '), 'others') FROM unnest(pg_blocking_pids(%s)) b
+"""
 _HOLD: Final = (
     "SELECT FROM gavial.sources WHERE relation = %s::oid AND state = 'copying' FOR UPDATE SKIP LOCKED"
 )
@@ -60,6 +63,11 @@ def begin_joining(connection: Connection, relations: Collection[int]) -> None:
     connection.execute(_BEGIN, (list(relations),))
     connection.execute(_TELL, (list(relations),))
     forget_old_rows(connection, relations)
+
+
+def blockers(connection: Connection, process: int) -> str:
+    """Whom a process waits for, in words."""
+    return str(value_of(connection, _BLOCKERS, (process,)))
 
 
 def ungranted(connection: Connection, relation: int) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from psycopg import Connection
@@ -54,25 +54,6 @@ class Period:
     expected: Mapping[int, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _TableOfPeriod:
-    """The rows that came of a table in the period of a query, and those expected."""
-
-    query: UUID
-    relation: int
-    expected: float
-    came: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Pace:
-    """The pace of a path, and how many rows had come when it was last run."""
-
-    path: int
-    pace: int
-    had: int
-
-
 def paced_queries(connection: Connection) -> frozenset[UUID]:
     """The queries of which some part is worked before the trigger."""
     return frozenset(values_of(connection, "SELECT query_id FROM gavial.paths WHERE pace > 1"))
@@ -81,16 +62,22 @@ def paced_queries(connection: Connection) -> frozenset[UUID]:
 def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int]]:
     """The pace of each path of a query, and how many rows had come when it was last run."""
     question = "SELECT path, pace, had FROM gavial.paths WHERE query_id = %s"
-    return {path.path: (path.pace, path.had) for path in rows_of(connection, _Pace, question, (query,))}
+    return dict(rows_of(connection, _pace, question, (query,)))
+
+
+def _pace(*, path: int, pace: int, had: int) -> tuple[int, tuple[int, int]]:
+    return path, (pace, had)
 
 
 def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
     """What came in the periods of these queries, by the manifest."""
     came: dict[UUID, dict[int, int]] = {query: {} for query in queries}
     expected: dict[UUID, dict[int, float]] = {query: {} for query in queries}
-    for table in rows_of(connection, _TableOfPeriod, _PERIODS, (list(queries),)):
-        expected[table.query][table.relation] = table.expected
-        came[table.query][table.relation] = table.came
+
+    def add(*, query: UUID, relation: int, **rows: Any) -> None:
+        expected[query][relation], came[query][relation] = rows["expected"], rows["came"]
+
+    rows_of(connection, add, _PERIODS, (list(queries),))
     return {query: Period(came[query], expected[query]) for query in queries}
 
 

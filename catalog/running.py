@@ -15,7 +15,7 @@ from psycopg.sql import SQL
 from catalog.awaited import AWAITED
 from catalog.computed import forget_batches_like
 from catalog.errors import ConcurrentChange
-from catalog.rows import mapping_of, row_of, rows_of, value_of
+from catalog.rows import mapping_of, named, row_of, rows_of, value_of
 
 _QUERIES: Final = """
     SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text AS text, q.options, q.settings,
@@ -217,7 +217,7 @@ def hold_query(connection: Connection, query: Running) -> bool:
         f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
         "SELECT gavial.check_readable(q.view::oid), gavial.check_answer(q.view::oid, q.result::oid) "
         "FROM held JOIN gavial.queries q USING (id) WHERE gavial.hold_sources(q.id)",
-        _as_it_was(query),
+        named(query),
     )
     return held.rowcount > 0
 
@@ -260,7 +260,7 @@ def fail_query(connection: Connection, query: Running, status: str, failure: Fai
         f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
         "UPDATE gavial.queries q SET status = %(now)s, status_sqlstate = %(why)s, status_detail = %(words)s "
         "FROM held WHERE q.id = held.id",
-        {**_as_it_was(query), "now": status, "why": failure.sqlstate, "words": str(failure)},
+        {**named(query), "now": status, "why": failure.sqlstate, "words": str(failure)},
     )
     return failed.rowcount > 0
 
@@ -332,13 +332,3 @@ def forget_history(connection: Connection) -> None:
         "(SELECT FROM gavial.triggers later WHERE later.query_id = t.query_id AND later.fired > t.fired)"
     )
     connection.execute("DELETE FROM gavial.runs WHERE asked < now() - interval '1 day'")
-
-
-def _as_it_was(query: Running) -> dict[str, object]:
-    return {
-        "id": query.id,
-        "view": query.view,
-        "text": query.text,
-        "status": query.status,
-        "sqlstate": query.sqlstate,
-    }

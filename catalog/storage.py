@@ -9,36 +9,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
+from catalog import types
 from catalog.errors import FeatureNotSupported
 from catalog.signatures import TypeSignature
-from catalog.types import (
-    BOOL,
-    BPCHAR,
-    BYTEA,
-    CHAR,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    JSON,
-    JSONB,
-    NAME,
-    NO_COLLATION,
-    NO_TYPMOD,
-    NUMERIC,
-    OID,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    TIMETZ,
-    UUID,
-    VARCHAR,
-    SqlType,
-)
+from catalog.types import NO_COLLATION, NO_TYPMOD, SqlType
 
 LAYOUT = 3
 """Counts the ways in which values have been stored: a batch of another one is not read.
@@ -46,7 +20,6 @@ LAYOUT = 3
 Whoever raises it adds a migration that has the captured tables copied anew.
 """
 
-_HEADER = 4  # what a length is more by in a modifier
 MAX_DIGITS = 38
 FREE_SCALE = 18
 
@@ -139,35 +112,35 @@ FREE_NUMERIC = Written(Decimal(MAX_DIGITS, FREE_SCALE))
 NO_DIGITS = Decimal(0, 0)
 """A numeric that is NULL in every row: beside any other it makes no difference."""
 
-STORED_ONLY: Final = frozenset((OID, CHAR))
+STORED_ONLY: Final = frozenset((types.OID, types.CHAR))
 """Types of columns that are stored, though no standing query may read them."""
 
 # uuid, json and timetz lie as their text.
 _PLAIN = {
-    BOOL: Plain.BOOLEAN,
-    INT2: Plain.INT16,
-    INT4: Plain.INT32,
-    INT8: Plain.INT64,
-    OID: Plain.INT64,
-    FLOAT4: Plain.FLOAT32,
-    FLOAT8: Plain.FLOAT64,
-    TEXT: Plain.TEXT,
-    VARCHAR: Plain.TEXT,
-    NAME: Plain.TEXT,
-    CHAR: Plain.TEXT,
-    JSON: Plain.TEXT,
-    JSONB: Plain.JSONB,
-    UUID: Plain.TEXT,
-    BYTEA: Plain.BYTES,
-    DATE: Plain.DATE,
-    TIME: Plain.TIME,
-    TIMETZ: Plain.TEXT,
-    TIMESTAMP: Plain.TIMESTAMP,
-    TIMESTAMPTZ: Plain.TIMESTAMPTZ,
-    INTERVAL: Plain.INTERVAL,
+    types.BOOL: Plain.BOOLEAN,
+    types.INT2: Plain.INT16,
+    types.INT4: Plain.INT32,
+    types.INT8: Plain.INT64,
+    types.OID: Plain.INT64,
+    types.FLOAT4: Plain.FLOAT32,
+    types.FLOAT8: Plain.FLOAT64,
+    types.TEXT: Plain.TEXT,
+    types.VARCHAR: Plain.TEXT,
+    types.NAME: Plain.TEXT,
+    types.CHAR: Plain.TEXT,
+    types.JSON: Plain.TEXT,
+    types.JSONB: Plain.JSONB,
+    types.UUID: Plain.TEXT,
+    types.BYTEA: Plain.BYTES,
+    types.DATE: Plain.DATE,
+    types.TIME: Plain.TIME,
+    types.TIMETZ: Plain.TEXT,
+    types.TIMESTAMP: Plain.TIMESTAMP,
+    types.TIMESTAMPTZ: Plain.TIMESTAMPTZ,
+    types.INTERVAL: Plain.INTERVAL,
 }
 
-MAINTAINED: Final = frozenset((*_PLAIN, NUMERIC, BPCHAR)) - STORED_ONLY
+MAINTAINED: Final = frozenset((*_PLAIN, types.NUMERIC, types.BPCHAR)) - STORED_ONLY
 """The base types of which queries may have values; `gavial.type_is_exact` has the same by name."""
 
 
@@ -187,11 +160,11 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
 
     A domain is stored as its base type, which the caller looks up (`TypeSignature.base`).
     """
-    if type.oid == NUMERIC:
+    if type.oid == types.NUMERIC:
         storage = _numeric(type.typmod)
         return Written(storage) if type.wide and isinstance(storage, Decimal) else storage
-    if type.oid == BPCHAR:
-        return Padded(None if type.typmod == NO_TYPMOD else type.typmod - _HEADER)
+    if type.oid == types.BPCHAR:
+        return Padded(None if type.typmod == NO_TYPMOD else type.typmod - types.HEADER)
     if type.oid in _PLAIN:
         return _PLAIN[type.oid]
     if signature is not None and signature.kind == "e":
@@ -212,9 +185,7 @@ def array_of(element: Storage, type: SqlType) -> Storage:
 def _numeric(typmod: int) -> Storage:
     if typmod == NO_TYPMOD:
         return FREE_NUMERIC
-    packed = typmod - _HEADER
-    precision, scale = (packed >> 16) & 0xFFFF, packed & 0x7FF
-    scale = (scale ^ 1024) - 1024  # eleven bits with a sign
+    precision, scale = types.numeric_digits(typmod)
     if scale < 0:
         precision, scale = precision - scale, 0
     precision = max(precision, scale)

@@ -38,6 +38,7 @@ ANYNONARRAY: Final = 2776
 UUID: Final = 2950
 ANYENUM: Final = 3500
 JSONB: Final = 3802
+JSONPATH: Final = 4072
 ANYCOMPATIBLE: Final = 5077
 ANYCOMPATIBLEARRAY: Final = 5078
 ANYCOMPATIBLENONARRAY: Final = 5079
@@ -66,3 +67,49 @@ BOOLEAN: Final = SqlType(BOOL)
 
 C_COLLATIONS: Final = frozenset((950, 951))
 """The collations "C" and "POSIX": text is its bytes, and only ASCII has upper and lower case."""
+
+NAMES: Final = {
+    BOOL: "bool",
+    BYTEA: "bytea",
+    CHAR: '"char"',
+    NAME: "name",
+    INT8: "int8",
+    INT2: "int2",
+    INT4: "int4",
+    TEXT: "text",
+    OID: "oid",
+    JSON: "json",
+    JSONPATH: "jsonpath",
+    FLOAT4: "float4",
+    FLOAT8: "float8",
+    BPCHAR: "bpchar",
+    VARCHAR: "varchar",
+    DATE: "date",
+    TIME: "time",
+    TIMESTAMP: "timestamp",
+    TIMESTAMPTZ: "timestamptz",
+    INTERVAL: "interval",
+    TIMETZ: "timetz",
+    NUMERIC: "numeric",
+    UUID: "uuid",
+    JSONB: "jsonb",
+}
+
+HEADER: Final = 4
+"""What a length, and the digits of a numeric, are more by in a modifier."""
+
+
+def numeric_digits(typmod: int) -> tuple[int, int]:
+    """How many digits a numeric with this modifier has, and how many of them behind the point."""
+    packed = typmod - HEADER
+    return packed >> 16 & 0xFFFF, (packed & 0x7FF ^ 1024) - 1024  # eleven bits with a sign
+
+
+def written_type(type: SqlType) -> str:
+    """The type with its modifier; one of the user's by its oid."""
+    name = NAMES.get(type.oid, f"type {type.oid}")
+    if type.typmod == NO_TYPMOD:
+        return name
+    if type.oid == NUMERIC:
+        return "{}({},{})".format(name, *numeric_digits(type.typmod))
+    return f"{name}({type.typmod - HEADER if type.oid in (VARCHAR, BPCHAR) else type.typmod})"

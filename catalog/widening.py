@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from psycopg import Connection
 
 from catalog.rows import rows_of, value_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Unstorable:
-    """A column of a buffer with values that cannot be stored, and why one of them cannot."""
-
-    buffer: str
-    name: str
-    why: str
 
 
 def unstorable_columns(
@@ -26,16 +16,20 @@ def unstorable_columns(
 
     What a batch that reaches over the position has before it is not known, and counts.
     """
-    rows = rows_of(
+    columns = rows_of(
         connection,
-        _Unstorable,
+        _unstorable,
         "SELECT b.buffer, u.key AS name, max(u.value ->> 1) AS why "
         "FROM gavial.batches b, jsonb_each(b.unstorable) u "
         "WHERE b.buffer = ANY (%s) AND b.unstorable <> '{}' AND b.from_offset < %s GROUP BY 1, 2 "
         "HAVING sum((u.value ->> 0)::int8) <> 0 OR bool_or(b.to_offset > %s)",
         (list(buffers), position, position),
     )
-    return {(column.buffer, column.name): column.why for column in rows}
+    return dict(columns)
+
+
+def _unstorable(*, buffer: str, name: str, why: str) -> tuple[tuple[str, str], str]:
+    return (buffer, name), why
 
 
 def widen(connection: Connection, relation: int, number: int) -> bool:

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import Connection
 
 from catalog.backoff import Backoff
-from catalog.captured import has_slot, has_tables, tell_generated_columns
+from catalog.captured import copy_rewritten, has_slot, has_tables, tell_generated_columns
 from catalog.errors import DiskFull, Error
 from catalog.installation import is_elsewhere, is_installed
 from catalog.running import has_queries
@@ -30,7 +30,6 @@ from sources.server.session import connect
 from sources.tables.dismissal import drop_slot, remove_dismissed, remove_unnamed
 from sources.tables.joining import join_tables, tell_of_slot
 from sources.tables.losses import forget_lost
-from sources.tables.rewrites import notice_rewritten
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import Warehouse, error_of
 
@@ -151,7 +150,8 @@ class Database:
             begun = capturing.position() > 0
             if not begun:
                 tell_of_slot(session, place)
-            notice_rewritten(session, place)
+            for table in copy_rewritten(session, place.epoch):
+                log.info("table %s: a partition lies in another file; it is copied anew", table)
             retrying.step(session)
             if not begun or not join_tables(session, place, capturing.position, go_on, answers.discard):
                 if begun:

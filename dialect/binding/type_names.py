@@ -8,68 +8,40 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.expressions import DType
 
+from catalog import types
 from catalog.signatures import Signatures
-from catalog.types import (
-    BOOL,
-    BPCHAR,
-    BYTEA,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INET,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    JSON,
-    JSONB,
-    MONEY,
-    NAME,
-    NO_TYPMOD,
-    NUMERIC,
-    OID,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    TIMETZ,
-    UNKNOWN,
-    UUID,
-    VARCHAR,
-    SqlType,
-)
+from catalog.types import NO_TYPMOD, SqlType
 from dialect.binding.binder import folded
 from dialect.binding.unbindable import refused, refused_node
 
 _OIDS: Final[Mapping[object, int]] = {
-    DType.BIGINT: INT8,
-    DType.BOOLEAN: BOOL,
-    DType.BPCHAR: BPCHAR,
-    DType.CHAR: BPCHAR,
-    DType.DATE: DATE,
-    DType.DECIMAL: NUMERIC,
-    DType.DOUBLE: FLOAT8,
-    DType.FLOAT: FLOAT4,
-    DType.INET: INET,
-    DType.INT: INT4,
-    DType.INTERVAL: INTERVAL,
-    DType.JSON: JSON,
-    DType.JSONB: JSONB,
-    DType.MONEY: MONEY,
-    DType.NAME: NAME,
-    DType.SMALLINT: INT2,
-    DType.TEXT: TEXT,
-    DType.TIME: TIME,
-    DType.TIMESTAMP: TIMESTAMP,
-    DType.TIMESTAMPTZ: TIMESTAMPTZ,
-    DType.TIMETZ: TIMETZ,
-    DType.UNKNOWN: UNKNOWN,
-    DType.UUID: UUID,
-    DType.VARBINARY: BYTEA,
-    DType.VARCHAR: VARCHAR,
+    DType.BIGINT: types.INT8,
+    DType.BOOLEAN: types.BOOL,
+    DType.BPCHAR: types.BPCHAR,
+    DType.CHAR: types.BPCHAR,
+    DType.DATE: types.DATE,
+    DType.DECIMAL: types.NUMERIC,
+    DType.DOUBLE: types.FLOAT8,
+    DType.FLOAT: types.FLOAT4,
+    DType.INET: types.INET,
+    DType.INT: types.INT4,
+    DType.INTERVAL: types.INTERVAL,
+    DType.JSON: types.JSON,
+    DType.JSONB: types.JSONB,
+    DType.MONEY: types.MONEY,
+    DType.NAME: types.NAME,
+    DType.SMALLINT: types.INT2,
+    DType.TEXT: types.TEXT,
+    DType.TIME: types.TIME,
+    DType.TIMESTAMP: types.TIMESTAMP,
+    DType.TIMESTAMPTZ: types.TIMESTAMPTZ,
+    DType.TIMETZ: types.TIMETZ,
+    DType.UNKNOWN: types.UNKNOWN,
+    DType.UUID: types.UUID,
+    DType.VARBINARY: types.BYTEA,
+    DType.VARCHAR: types.VARCHAR,
 }
-_LENGTH_HEADER: Final = 4
-_PRECISIONS: Final = frozenset((TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ))
+_PRECISIONS: Final = frozenset((types.TIME, types.TIMETZ, types.TIMESTAMP, types.TIMESTAMPTZ))
 _FULL_PRECISION: Final = 0xFFFF
 _FIELDS: Final = {"MONTH": 1, "YEAR": 2, "DAY": 3, "HOUR": 10, "MINUTE": 11, "SECOND": 12}
 _CAST_HINT: Final = "Cast to text, to a number or to a date instead."
@@ -84,11 +56,11 @@ def read_type(node: exp.Expr, signatures: Signatures) -> SqlType:
 
 def _read(node: exp.Expr, signatures: Signatures) -> tuple[int, int]:
     if isinstance(node, exp.ObjectIdentifier) and node.name == "OID":
-        return OID, NO_TYPMOD
+        return types.OID, NO_TYPMOD
     if not isinstance(node, exp.DataType):
         raise refused(f"the type {node.sql(dialect='postgres').lower()}", _CAST_HINT)
     if isinstance(node.this, exp.Interval):
-        return INTERVAL, _interval_typmod(node.this.args.get("unit"))
+        return types.INTERVAL, _interval_typmod(node.this.args.get("unit"))
     if node.this is DType.ARRAY:
         element, typmod = _read(node.expressions[0], signatures)
         return signatures.types[element].array, typmod
@@ -125,12 +97,12 @@ def _typmod(oid: int, numbers: tuple[int, ...]) -> int:
     match numbers:
         case ():
             return NO_TYPMOD
-        case (precision,) if oid == NUMERIC:
-            return (precision << 16) + _LENGTH_HEADER
-        case (precision, scale) if oid == NUMERIC:
-            return ((precision << 16) | scale) + _LENGTH_HEADER
-        case (length,) if oid in (VARCHAR, BPCHAR):
-            return length + _LENGTH_HEADER
+        case (precision,) if oid == types.NUMERIC:
+            return (precision << 16) + types.HEADER
+        case (precision, scale) if oid == types.NUMERIC:
+            return ((precision << 16) | scale) + types.HEADER
+        case (length,) if oid in (types.VARCHAR, types.BPCHAR):
+            return length + types.HEADER
         case (precision,) if oid in _PRECISIONS:
             return precision
     raise refused(f"the type modifier ({', '.join(map(str, numbers))})", _CAST_HINT)

@@ -5,34 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
-from catalog.types import (
-    BOOL,
-    BPCHAR,
-    BYTEA,
-    CHAR,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    JSON,
-    JSONB,
-    NAME,
-    NO_TYPMOD,
-    NUMERIC,
-    OID,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    TIMETZ,
-    UNKNOWN,
-    UUID,
-    VARCHAR,
-    SqlType,
-)
+from catalog.types import INTERVAL, NAMES, NO_TYPMOD, UNKNOWN, SqlType, written_type
 from dialect.binding.unbindable import refused
 from dialect.expressions.array_elements import element_of, with_element, written_elements
 from dialect.expressions.scalar import (
@@ -58,36 +31,7 @@ from dialect.expressions.scalar import (
     Scalar,
 )
 
-_HEADER: Final = 4
-_JSONPATH: Final = 4072
-_NAMES: Final[Mapping[int, str]] = {
-    BOOL: "bool",
-    BPCHAR: "bpchar",
-    BYTEA: "bytea",
-    CHAR: '"char"',
-    DATE: "date",
-    FLOAT4: "float4",
-    FLOAT8: "float8",
-    INT2: "int2",
-    INT4: "int4",
-    INT8: "int8",
-    INTERVAL: "interval",
-    JSON: "json",
-    JSONB: "jsonb",
-    _JSONPATH: "jsonpath",
-    NAME: "name",
-    NUMERIC: "numeric",
-    OID: "oid",
-    TEXT: "text",
-    TIME: "time",
-    TIMESTAMP: "timestamp",
-    TIMESTAMPTZ: "timestamptz",
-    TIMETZ: "timetz",
-    UUID: "uuid",
-    VARCHAR: "varchar",
-}
 _BY_VALUE: Final = "Compare with each of the values, joined by OR."
-_LENGTHS: Final = (BPCHAR, VARCHAR)
 _COLLATIONS: Final[Mapping[int, str]] = {100: "default", 950: "C", 951: "POSIX"}
 
 
@@ -98,20 +42,11 @@ def write(scalar: Scalar, columns: Mapping[int, str]) -> str:
 
 def type_name(type_: SqlType) -> str:
     """The type as written after `::`."""
-    if type_.oid not in _NAMES:
+    if type_.oid not in NAMES:
         raise refused("a constant, or a cast, of this type in the select list", "Cast to text instead.")
-    name = f"pg_catalog.{_NAMES[type_.oid]}"
-    if type_.typmod == NO_TYPMOD:
-        return name
-    match type_.oid:
-        case _ if type_.oid == NUMERIC:
-            packed = type_.typmod - _HEADER
-            return f"{name}({packed >> 16}, {((packed & 0x7FF) ^ 1024) - 1024})"
-        case _ if type_.oid in _LENGTHS:
-            return f"{name}({type_.typmod - _HEADER})"
-        case _ if type_.oid == INTERVAL:
-            raise refused("an interval with fields", "Write interval alone.")
-    return f"{name}({type_.typmod})"
+    if type_.oid == INTERVAL and type_.typmod != NO_TYPMOD:
+        raise refused("an interval with fields", "Write interval alone.")
+    return f"pg_catalog.{written_type(type_)}"
 
 
 def quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from catalog import functions
 from catalog.storage import Decimal, Padded, Plain, Storage, Written
 from catalog.types import (
     BPCHAR,
+    HEADER,
     INT2,
     INT4,
     INT8,
@@ -18,6 +19,7 @@ from catalog.types import (
     TEXT,
     VARCHAR,
     SqlType,
+    numeric_digits,
 )
 from dialect.expressions.scalar import Cast, CastMethod, Constant
 from dialect.spark.dates import as_date, as_timestamp
@@ -28,7 +30,6 @@ from dialect.spark.numbers.numerics import rounded
 from dialect.spark.numbers.written import fields_of, is_whole, text_of, value_of
 from dialect.spark.rendered import Rendered, cast, failing, text_literal, unsupported
 
-_TYPMOD_OF_LENGTH: Final = 4
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
 _INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*\z"
@@ -68,7 +69,7 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
     """The value under its type's modifier, which an explicit cast cuts or rounds it to."""
     if type_.typmod == NO_TYPMOD:
         return argument
-    length = type_.typmod - _TYPMOD_OF_LENGTH
+    length = type_.typmod - HEADER
     match type_.oid:
         case _ if type_.oid == NUMERIC:
             return _rounded_to(type_, argument, storage)
@@ -82,7 +83,7 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
 
 
 def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
-    scale = ((type_.typmod - _TYPMOD_OF_LENGTH & 0x7FF) ^ 1024) - 1024
+    _, scale = numeric_digits(type_.typmod)
     number = value_of(argument)
     value = rounded(number, scale) if scale < 0 else number
     if isinstance(storage, Decimal):

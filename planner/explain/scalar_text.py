@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from catalog import types
-from catalog.types import NO_TYPMOD, SqlType
+from catalog.types import written_type
 from dialect.expressions.scalar import (
     And,
     Array,
@@ -29,31 +29,6 @@ from dialect.expressions.scalar import (
     Scalar,
 )
 
-_TYPES: Final = {
-    types.BOOL: "bool",
-    types.BYTEA: "bytea",
-    types.CHAR: '"char"',
-    types.NAME: "name",
-    types.INT8: "int8",
-    types.INT2: "int2",
-    types.INT4: "int4",
-    types.TEXT: "text",
-    types.OID: "oid",
-    types.JSON: "json",
-    types.FLOAT4: "float4",
-    types.FLOAT8: "float8",
-    types.BPCHAR: "bpchar",
-    types.VARCHAR: "varchar",
-    types.DATE: "date",
-    types.TIME: "time",
-    types.TIMESTAMP: "timestamp",
-    types.TIMESTAMPTZ: "timestamptz",
-    types.INTERVAL: "interval",
-    types.TIMETZ: "timetz",
-    types.NUMERIC: "numeric",
-    types.UUID: "uuid",
-    types.JSONB: "jsonb",
-}
 _NUMBERS: Final = frozenset({types.INT2, types.INT4, types.INT8, types.NUMERIC, types.BOOL})
 
 
@@ -82,7 +57,7 @@ class ScalarText:
                 whens = (f"when {self.text(b.condition)} then {self.text(b.result)}" for b in branches)
                 return f"case {' '.join(whens)} else {self.text(default)} end"
             case Cast(argument=argument, type=type_):
-                return f"{self._inner(argument)}::{type_name(type_)}"
+                return f"{self._inner(argument)}::{written_type(type_)}"
             case Call() | Coalesce() | NullIf() | Extreme() | Array():
                 return self._call(scalar)
             case Reference() | Constant() | Element():
@@ -149,16 +124,3 @@ class ScalarText:
             case Call(notation=Notation.FUNCTION):
                 return self.text(scalar)
         return f"({self.text(scalar)})"
-
-
-def type_name(type_: SqlType) -> str:
-    """The type as EXPLAIN shows it; one of the user's by its oid."""
-    name = _TYPES.get(type_.oid, f"type {type_.oid}")
-    if type_.typmod == NO_TYPMOD:
-        return name
-    match type_.oid:
-        case types.NUMERIC:
-            return f"numeric({(type_.typmod - 4) >> 16},{(type_.typmod - 4) & 0x7FF})"
-        case types.VARCHAR | types.BPCHAR:
-            return f"{name}({type_.typmod - 4})"
-    return f"{name}({type_.typmod})"

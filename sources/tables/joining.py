@@ -11,10 +11,9 @@ import psycopg
 from psycopg import Connection
 
 from catalog.batch import Batch
-from catalog.blockers import blockers
 from catalog.errors import Error
 from catalog.failpoints import failpoint
-from catalog.joining import begin_joining, joining_tables, note_joining, ungranted
+from catalog.joining import begin_joining, blockers, joining_tables, note_joining, ungranted
 from catalog.rows import values_of
 from catalog.shape import Shape, read_shape
 from catalog.store import hold_epoch

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from catalog.blockers import blockers
+from catalog.joining import blockers
 from catalog.shape import read_shape
 from sources.messages.copied_rows import copy_rows
 from sources.server.position import Stopped, take_position

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from catalog.errors import NumericValueOutOfRange
-from catalog.types import INT2, INT4, INT8
+from catalog.types import HEADER, INT2, INT4, INT8, numeric_digits
 from executors.reference.values.floats import rounded, single
 from executors.reference.values.integers import fitting
 from executors.reference.values.numerics import rescaled, scale
@@ -116,7 +116,7 @@ CASTS: Final[Definitions] = {
 
 
 def _fit_numeric(value: Decimal, typmod: int) -> Decimal:
-    precision, scale = (typmod - 4) >> 16 & 0xFFFF, ((typmod - 4 & 0x7FF) ^ 1024) - 1024
+    precision, scale = numeric_digits(typmod)
     cut = rescaled(value, scale)
     if cut and cut.adjusted() >= precision - scale:
         raise NumericValueOutOfRange("numeric field overflow")
@@ -137,8 +137,8 @@ def _time_to_digits(at: time, digits: int) -> time:
 
 LENGTHS: Final[Mapping[int, tuple[str, Callable[[Any, int], Value]]]] = {
     1703: ("numeric", _fit_numeric),
-    668: ("bpchar", lambda value, typmod: value[: typmod - 4].rstrip(" ")),
-    669: ("varchar", lambda value, typmod: value[: typmod - 4]),
+    668: ("bpchar", lambda value, typmod: value[: typmod - HEADER].rstrip(" ")),
+    669: ("varchar", lambda value, typmod: value[: typmod - HEADER]),
     1961: ("timestamp", _to_digits),
     1967: ("timestamptz", _to_digits),
     1968: ("time", _time_to_digits),

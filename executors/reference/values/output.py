@@ -6,7 +6,7 @@ import math
 from datetime import date, datetime, time
 from decimal import Decimal
 
-from catalog.types import BPCHAR, FLOAT4, NO_TYPMOD, SqlType
+from catalog.types import BPCHAR, FLOAT4, HEADER, NO_TYPMOD, SqlType
 from executors.reference.values.floats import single
 from executors.reference.values.integers import quotient, remainder
 from executors.reference.values.values import ELEMENTS, Interval, Value
@@ -44,7 +44,7 @@ def write(value: Value, type: SqlType) -> str:
 
 def padded(text: str, type: SqlType) -> str:
     """The text with its padding, if the type is bpchar of some length."""
-    return text.ljust(type.typmod - 4) if type.oid == BPCHAR and type.typmod != NO_TYPMOD else text
+    return text.ljust(type.typmod - HEADER) if type.oid == BPCHAR and type.typmod != NO_TYPMOD else text
 
 
 def _float(value: float, *, is_single: bool) -> str:
