@@ -8,7 +8,6 @@ from catalog.schema import TableName
 from catalog.types import BOOLEAN, INT4, INT8, SqlType
 from dialect.expressions.scalar import Call, Constant, IsNull, Notation, Or, Reference, Scalar
 from executors.reference.evaluate import evaluate
-from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
 from planner.algebra.logical import (
     Aggregate,
@@ -36,6 +35,7 @@ from planner.delta.weighted import (
     Tallies,
     Tally,
 )
+from tests.support.planning.replay import Replay
 
 INT = SqlType(INT4)
 LEFT, RIGHT = TableName("public", "l"), TableName("public", "r")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from catalog.schema import TableName
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
-from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
 from planner.algebra.columns import refer
 from planner.algebra.logical import (
@@ -37,6 +36,7 @@ from tests.support.planning.random_plans import (
     commits,
     queries,
 )
+from tests.support.planning.replay import Replay
 
 METHODS = [
     (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE),

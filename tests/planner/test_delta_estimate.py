@@ -13,7 +13,6 @@ from catalog.schema import TableName
 from catalog.types import BOOLEAN, INT8, SqlType
 from dialect.expressions.scalar import Constant, Scalar
 from executors.reference.firing import Changes
-from executors.reference.replay import Replay
 from executors.reference.values.values import Row
 from planner.algebra.columns import Numbers, passing, refer
 from planner.algebra.logical import (
@@ -42,6 +41,7 @@ from planner.flow import DELETES, INSERTS, UPDATES
 from planner.pace import simulated
 from planner.schedule import Arrivals
 from tests.support.planning.random_plans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
+from tests.support.planning.replay import Replay
 
 
 @dataclass(frozen=True)

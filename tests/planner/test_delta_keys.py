@@ -13,7 +13,6 @@ from catalog.schema import Column, ForeignKey, Table, TableName, Tables
 from catalog.types import BOOLEAN
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
-from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
 from planner.algebra.columns import Numbers, refer
 from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Plan, Scan, fields
@@ -22,6 +21,7 @@ from planner.delta.weighted import Choose, Guard, Moment, Read
 from planner.delta.weighted_tree import within
 from planner.firing.specialise import Facts, specialise
 from tests.support.planning.random_plans import INTEGER, call, columns_of
+from tests.support.planning.replay import Replay
 
 PARENT: Final = Table(
     TableName("public", "parent"),

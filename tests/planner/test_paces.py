@@ -13,7 +13,6 @@ from catalog.schema import TableName
 from coordinator.decide.pacing import Paced, due, rows_of, tables_below
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
-from executors.reference.replay import Replay
 from executors.reference.values.values import Bag
 from planner.algebra.logical import LogicalQuery
 from planner.delta.derive import derive
@@ -22,6 +21,7 @@ from planner.delta.weighted import NodeBuffer, TableBuffer
 from planner.paths import Path
 from tests.planner.test_delta import METHODS, apply
 from tests.support.planning.random_plans import TABLES, commits, queries
+from tests.support.planning.replay import Replay
 
 ONE = Path(9, 1)
 ORDERS, LINES = 501, 502

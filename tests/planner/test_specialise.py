@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from catalog.schema import TableName
 from catalog.types import BOOLEAN
 from executors.reference.firing import Changes, consolidated
-from executors.reference.replay import Replay
 from planner.algebra.columns import Numbers, refer
 from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
 from planner.delta.derive import derive
@@ -19,6 +18,7 @@ from planner.delta.weighted import Choose, Guard, Moment, Read, Subplan
 from planner.delta.weighted_tree import within
 from planner.firing.specialise import Facts, specialise
 from tests.support.planning.random_plans import TABLES, call, columns_of, commits, queries
+from tests.support.planning.replay import Replay
 
 
 @settings(max_examples=120)

@@ -9,26 +9,9 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache, partial
 from typing import Final
 
+from catalog import types
 from catalog.errors import InvalidTextRepresentation
-from catalog.types import (
-    BOOL,
-    BPCHAR,
-    BYTEA,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    NUMERIC,
-    OID,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    SqlType,
-)
+from catalog.types import SqlType
 from executors.reference.values.floats import single
 from executors.reference.values.integers import fitting
 from executors.reference.values.numerics import rescaled, scale
@@ -103,20 +86,20 @@ def _array(text: str, element: SqlType) -> tuple[Value, ...]:
 
 
 _READERS: Final[Mapping[int, Callable[[str], Value]]] = {
-    BOOL: _boolean,
-    INT2: partial(_integer, INT2),
-    INT4: partial(_integer, INT4),
-    INT8: partial(_integer, INT8),
-    OID: partial(_integer, OID),
-    NUMERIC: _numeric,
-    FLOAT4: lambda text: single(_float(text)),
-    FLOAT8: _float,
-    BPCHAR: lambda text: text.rstrip(" "),
-    BYTEA: lambda text: bytes.fromhex(text.removeprefix("\\x")),
-    UUID: lambda text: text.strip().lower(),
-    DATE: lambda text: date.fromisoformat(text.strip()),
-    TIME: lambda text: time.fromisoformat(text.strip()),
-    TIMESTAMP: lambda text: datetime.fromisoformat(text.strip()),
-    TIMESTAMPTZ: _timestamptz,
-    INTERVAL: _interval,
+    types.BOOL: _boolean,
+    types.INT2: partial(_integer, types.INT2),
+    types.INT4: partial(_integer, types.INT4),
+    types.INT8: partial(_integer, types.INT8),
+    types.OID: partial(_integer, types.OID),
+    types.NUMERIC: _numeric,
+    types.FLOAT4: lambda text: single(_float(text)),
+    types.FLOAT8: _float,
+    types.BPCHAR: lambda text: text.rstrip(" "),
+    types.BYTEA: lambda text: bytes.fromhex(text.removeprefix("\\x")),
+    types.UUID: lambda text: text.strip().lower(),
+    types.DATE: lambda text: date.fromisoformat(text.strip()),
+    types.TIME: lambda text: time.fromisoformat(text.strip()),
+    types.TIMESTAMP: lambda text: datetime.fromisoformat(text.strip()),
+    types.TIMESTAMPTZ: _timestamptz,
+    types.INTERVAL: _interval,
 }

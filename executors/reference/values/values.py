@@ -15,26 +15,8 @@ from decimal import Decimal
 from functools import total_ordering
 from typing import Any, Final, TypeAlias
 
+from catalog import types
 from catalog.schema import TableName
-from catalog.types import (
-    BOOL,
-    BPCHAR,
-    BYTEA,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    NUMERIC,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    VARCHAR,
-)
 
 Value: TypeAlias = object
 Row: TypeAlias = tuple[Value, ...]
@@ -46,23 +28,23 @@ Definitions: TypeAlias = Mapping[int, tuple[str, Callable[..., Value]]]
 NAN: Final = float("nan")  # the only one there is, so that rows with it are equal
 NAN_NUMERIC: Final = Decimal("NaN")
 ELEMENTS: Final = {
-    1000: BOOL,
-    1001: BYTEA,
-    1005: INT2,
-    1007: INT4,
-    1009: TEXT,
-    1014: BPCHAR,
-    1015: VARCHAR,
-    1016: INT8,
-    1021: FLOAT4,
-    1022: FLOAT8,
-    1115: TIMESTAMP,
-    1182: DATE,
-    1183: TIME,
-    1185: TIMESTAMPTZ,
-    1187: INTERVAL,
-    1231: NUMERIC,
-    2951: UUID,
+    1000: types.BOOL,
+    1001: types.BYTEA,
+    1005: types.INT2,
+    1007: types.INT4,
+    1009: types.TEXT,
+    1014: types.BPCHAR,
+    1015: types.VARCHAR,
+    1016: types.INT8,
+    1021: types.FLOAT4,
+    1022: types.FLOAT8,
+    1115: types.TIMESTAMP,
+    1182: types.DATE,
+    1183: types.TIME,
+    1185: types.TIMESTAMPTZ,
+    1187: types.INTERVAL,
+    1231: types.NUMERIC,
+    2951: types.UUID,
 }  # what arrays are made of
 MICROSECONDS_OF_DAY: Final = 86_400_000_000
 DAYS_OF_MONTH: Final = 30

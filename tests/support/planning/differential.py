@@ -21,7 +21,6 @@ from catalog.types import SqlType
 from dialect.binding.bind import bind
 from dialect.bound.query import Query as BoundQuery
 from executors.reference.evaluate import evaluate
-from executors.reference.replay import Replay
 from executors.reference.values.input import read
 from executors.reference.values.values import Contents, Row, equality_key
 from planner.algebra.columns import numbers_after
@@ -39,6 +38,7 @@ from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.checkout import ROOT
 from tests.support.planning.random_queries import RandomQueries
 from tests.support.planning.random_tables import MOST_ROWS, SCHEMA, RandomTables, random_tables
+from tests.support.planning.replay import Replay
 
 KEPT: Final = ROOT / "tests" / "planner" / "differential.seeds"
 BATCHES: Final = 4

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from executors.executor import Executor, Firing, InMemory, Part, Range
 from executors.reference.arrow import as_changes, as_table
 from executors.reference.firing import consolidated
-from executors.reference.replay import Replay
 from executors.rows import Schema, name_of
 from planner.delta.weighted import DeltaPlan, Subplan
+from tests.support.planning.replay import Replay
 
 
 class Logs:

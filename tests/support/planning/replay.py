@@ -2,13 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from catalog.schema import TableName
-from executors.reference.firing import Changes, Firing, Log, consolidated
+from executors.executor import range_at
+from executors.reference.firing import Changes, consolidated
 from executors.reference.weighted import evaluate_weighted
-from planner.delta.weighted import DeltaPlan, Subplan, TableBuffer
-from planner.firing.specialise import specialise
+from planner.algebra.logical import Field
+from planner.delta.weighted import DeltaPlan, Guard, Moment, Subplan, TableBuffer
+from planner.firing.specialise import Facts, specialise
+
+
+@dataclass(slots=True)
+class Log:
+    """A buffer: at offset n its content is the sum of its first n batches."""
+
+    fields: tuple[Field, ...]
+    batches: list[Changes] = field(default_factory=list)
+
+    def between(self, start: int, end: int) -> Changes:
+        """The changes of these batches."""
+        return [change for batch in self.batches[start:end] for change in batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """The logs by the buffers' numbers, the ranges (from, to] of them, and the outcomes of steps."""
+
+    logs: Mapping[int, Log]
+    ranges: Mapping[int, tuple[int, int]]
+    steps: dict[int, Changes] = field(default_factory=dict)
+
+    def read(self, buffer: int, moment: Moment, columns: Sequence[Field]) -> Changes:
+        """A buffer's rows at a moment, by these columns."""
+        log = self.logs[buffer]
+        places = [[field.column for field in log.fields].index(column.column) for column in columns]
+        changes = log.between(*range_at(self.ranges[buffer], moment))
+        return [(tuple(row[place] for place in places), weight) for row, weight in changes]
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of it without looking at rows."""
+        unchanged = (
+            buffer for buffer, bounds in self.ranges.items() if not self.logs[buffer].between(*bounds)
+        )
+        unwritten = (
+            buffer for buffer, (start, _) in self.ranges.items() if not self.logs[buffer].between(0, start)
+        )
+        return Facts(self.holds, frozenset(unchanged), frozenset(unwritten))
+
+    def holds(self, guard: Guard) -> bool:
+        """Whether the guard does in this firing."""
+        appended = all(
+            weight > 0
+            for buffer in guard.appended
+            for _, weight in self.logs[buffer].between(*self.ranges[buffer])
+        )
+        return appended and all(self.ranges[one][0] == self.ranges[other][0] for one, other in guard.level)
+
+    def go_on(self) -> None:
+        """Do nothing: the firing cannot be interrupted."""
 
 
 class Replay:
