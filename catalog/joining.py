@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from psycopg import Connection
@@ -15,19 +15,22 @@ _JOINING: Final = """
     SELECT s.relation::oid::int8 FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation
     WHERE s.state IN ('joining', 'copying') ORDER BY 1
 """
-# A row that somebody holds is that of a table about to change or to leave.
-_NOTE: Final = """
-    WITH free AS (
-        SELECT relation FROM gavial.sources WHERE relation::oid = ANY (%s::oid[]) FOR UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s SET state = %s, detail = %s FROM free WHERE s.relation = free.relation
-"""
-# Until its copy is there nobody knows old rows that a table does not tell.
-_BEGIN: Final = """
+# A row that somebody holds is that of a table about to change or to leave: it is not waited for.
+_FREE: Final = """
     WITH free AS (
         SELECT relation FROM gavial.sources
-        WHERE relation::oid = ANY (%s::oid[]) AND state IN ('joining', 'copying') FOR UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s SET attempted = clock_timestamp() FROM free WHERE s.relation = free.relation
+        WHERE relation::oid = ANY (%(relations)s::oid[])
+            AND (state = ANY (%(states)s) OR %(states)s::text[] IS NULL) FOR UPDATE SKIP LOCKED)
 """
+_NOTE: Final = f"""
+    {_FREE} UPDATE gavial.sources s SET state = %(state)s, detail = %(detail)s
+    FROM free WHERE s.relation = free.relation
+"""
+_ATTEMPTED: Final = f"""
+    {_FREE} UPDATE gavial.sources s SET attempted = clock_timestamp()
+    FROM free WHERE s.relation = free.relation
+"""
+# Until its copy is there nobody knows old rows that a table does not tell.
 _TELL: Final = """
     SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
     WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
@@ -53,14 +56,28 @@ def joining_tables(connection: Connection) -> list[int]:
     return values_of(connection, _JOINING)
 
 
-def note_joining(connection: Connection, relations: Collection[int], state: str, detail: str | None) -> None:
-    """Tell users what becomes of these tables; nobody is waited for."""
-    connection.execute(_NOTE, (list(relations), state, detail))
+def note_state(
+    connection: Connection,
+    relations: Collection[int],
+    state: str,
+    detail: str | None,
+    *,
+    of: Sequence[str] | None = None,
+) -> None:
+    """Tell users what becomes of these tables, or of those in a state among these."""
+    states = None if of is None else list(of)
+    values = {"relations": list(relations), "states": states, "state": state, "detail": detail}
+    connection.execute(_NOTE, values)
+
+
+def note_attempt(connection: Connection, relations: Collection[int], *, of: Sequence[str]) -> None:
+    """Say that there is an attempt to copy these tables, as far as they are in such a state."""
+    connection.execute(_ATTEMPTED, {"relations": list(relations), "states": list(of)})
 
 
 def begin_joining(connection: Connection, relations: Collection[int]) -> None:
     """An attempt begins, and they tell whole rows: what was known of their rows may be wrong by now."""
-    connection.execute(_BEGIN, (list(relations),))
+    note_attempt(connection, relations, of=("joining", "copying"))
     connection.execute(_TELL, (list(relations),))
     forget_old_rows(connection, relations)
 

@@ -8,6 +8,7 @@ from typing import Final
 from psycopg import Connection
 
 from catalog.awaited import AWAITED
+from catalog.joining import note_attempt, note_state
 from catalog.rows import rows_of
 
 _STOPPED: Final = f"""
@@ -18,19 +19,6 @@ _STOPPED: Final = f"""
                 WHERE r.relation = s.relation AND runs.state IN ('waiting', 'running') AND {AWAITED}
                   AND (s.attempted IS NULL OR s.attempted < runs.asked)) AS is_awaited
     FROM gavial.sources s WHERE s.state = 'stopped'
-"""
-_AGAIN: Final = """
-    WITH free AS (
-        SELECT relation FROM gavial.sources
-        WHERE relation::oid = %s AND state = 'stopped' FOR UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s SET state = 'joining', detail = NULL FROM free
-    WHERE s.relation = free.relation
-"""
-_STILL_FORBIDDEN: Final = """
-    WITH free AS (
-        SELECT relation FROM gavial.sources
-        WHERE relation::oid = %s AND state = 'stopped' FOR UPDATE SKIP LOCKED)
-    UPDATE gavial.sources s SET attempted = clock_timestamp() FROM free WHERE s.relation = free.relation
 """
 
 
@@ -54,9 +42,9 @@ def stopped_tables(connection: Connection) -> tuple[StoppedTable, ...]:
 
 def copy_again(connection: Connection, relation: int) -> None:
     """Have a stopped table join again; nobody is waited for who is about to change it."""
-    connection.execute(_AGAIN, (relation,))
+    note_state(connection, [relation], "joining", None, of=["stopped"])
 
 
 def note_forbidden(connection: Connection, relation: int) -> None:
     """Say that there was an attempt in vain: whoever waits need not until somebody grants what is missing."""
-    connection.execute(_STILL_FORBIDDEN, (relation,))
+    note_attempt(connection, [relation], of=["stopped"])

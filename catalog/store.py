@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -85,6 +86,14 @@ def hold_epoch(connection: Connection, epoch: int) -> None:
     """First in a READ COMMITTED transaction: nobody takes this database over before it ends."""
     connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_CHANGE,))
     require_epoch(connection, epoch)
+
+
+@contextmanager
+def held_epoch(connection: Connection, epoch: int) -> Iterator[None]:
+    """A transaction before whose end nobody takes this database over."""
+    with connection.transaction():
+        hold_epoch(connection, epoch)
+        yield
 
 
 def require_epoch(connection: Connection, epoch: int) -> None:

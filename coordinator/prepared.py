@@ -15,7 +15,7 @@ from catalog.running import Running, lock_query, plan_of, save_plan
 from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import ListOf, Plain, Shaped
-from catalog.store import hold_epoch
+from catalog.store import held_epoch
 from coordinator.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
 from coordinator.publishing import Answer, StoredColumn
 from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
@@ -88,8 +88,7 @@ def _plan_anew(
     statistics = read_statistics(connection, bound.tables)
     maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         lock_query(connection, query.id)
         files = save_plan(connection, query.id, maintainable.fingerprint, described, pattern)
     place.warehouse.remove(files)

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from catalog.failpoints import failpoint
 from catalog.running import Running
-from catalog.store import hold_epoch
+from catalog.store import held_epoch
 from catalog.telling import finish_refreshes
 from coordinator.decide.actions import Waiting
 from coordinator.failing import ends_all
@@ -34,8 +34,7 @@ def publish(
     A commit whose outcome is unknown leaves all files.
     """
     errors: dict[UUID, Exception | None] = {}
-    with connection.transaction():
-        hold_epoch(connection, epoch)
+    with held_epoch(connection, epoch):
         for result in results:
             try:
                 with connection.transaction():

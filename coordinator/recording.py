@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from catalog.paces import PacedPath, SubplanText
-from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
+from planner.delta.weighted import DeltaPlan
+from planner.explain.schedule_text import named
 from planner.schedule import Schedule
 from planner.simulation import Corrections, OwnWeights
 
@@ -19,7 +20,7 @@ def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
         PacedPath(
             number,
             path_plan.path.writes,
-            _what(plan, path_plan.path.reads),
+            named(plan, path_plan.path.reads),
             path_plan.pace,
             path_plan.incrementability,
             works[path_plan.path.writes],
@@ -36,19 +37,10 @@ def subplan_texts(plan: DeltaPlan, corrections: Corrections, own: OwnWeights) ->
     return [
         SubplanText(
             subplan.writes,
-            _what(plan, subplan.writes),
+            named(plan, subplan.writes),
             subplan.method,
             known.get(subplan.writes),
             costs.get(subplan.writes),
         )
         for subplan in plan.subplans
     ]
-
-
-def _what(plan: DeltaPlan, buffer: int) -> str:
-    """A table by its name, a node by what it is and its number."""
-    match plan.buffers[buffer]:
-        case TableBuffer(table=table):
-            return f"{table.schema}.{table.name}"
-        case NodeBuffer(number=number, what=what):
-            return f"{what} {number}"

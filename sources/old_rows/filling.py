@@ -16,7 +16,7 @@ from catalog.failpoints import failpoint
 from catalog.old_rows import forget_old_rows, name_old_rows, old_row_files, tell_keys, told_tables
 from catalog.rows import value_of
 from catalog.shape import Leaf, Shape, read_shape
-from catalog.store import hold_epoch
+from catalog.store import held_epoch
 from sources.messages.copied_rows import Rows
 from sources.messages.octets import Octets
 from sources.messages.pgoutput import ToldColumn
@@ -122,8 +122,7 @@ class Filling:
     def _change(self, change: Callable[[], bool | None]) -> bool:
         """Whether there was something to change, and nobody has locked it; if so, there is a next time."""
         try:
-            with self._connection.transaction():
-                hold_epoch(self._connection, self._place.epoch)
+            with held_epoch(self._connection, self._place.epoch):
                 return bool(change())
         except psycopg.errors.LockNotAvailable:
             return False

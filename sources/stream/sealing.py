@@ -18,7 +18,7 @@ from catalog.batch import Batch
 from catalog.captured import set_aside
 from catalog.errors import Error, ObjectNotInState
 from catalog.failpoints import failpoint
-from catalog.store import Arrived, SourceState, hold_epoch, manifest, source_states
+from catalog.store import Arrived, SourceState, held_epoch, manifest, source_states
 from sources.messages.pgoutput import Relation
 from sources.messages.row_messages import Rows
 from sources.old_rows.lookup import Lookup, renewed
@@ -232,8 +232,7 @@ class Sealer:
     def _set_aside(self, oid: int, state: str, detail: str) -> None:
         self._mirrors.leave(oid)
         log.log(logging.ERROR if state == "stopped" else logging.INFO, "table %d: %s: %s", oid, state, detail)
-        with self._connection.transaction():
-            hold_epoch(self._connection, self._place.epoch)
+        with held_epoch(self._connection, self._place.epoch):
             set_aside(self._connection, oid, state, detail)
 
 

@@ -11,7 +11,7 @@ from psycopg import Connection, errors, pq
 from catalog.errors import ObjectNotInState
 from catalog.rows import row_of, value_of
 from catalog.slot import begin_capture, follow_slot, followed_slot
-from catalog.store import hold_epoch
+from catalog.store import held_epoch
 from sources.server.position import parse_lsn
 from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_server, refusal_of
 from sources.stream.replication import run_command, system_position
@@ -86,16 +86,14 @@ def free_slot(connection: Connection, slot: str) -> None:
 def _begin(
     connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str, detail: str | None
 ) -> int:
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         follow_slot(connection, slot, detail)
     free_slot(connection, slot)
     connection.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
     )
     position = _create(replication, slot)
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         begin_capture(connection, position)
     return position
 

@@ -6,14 +6,13 @@ from psycopg import Connection
 
 from catalog.captured import forget_dismissed
 from catalog.slot import drop_followed_slot, end_capture
-from catalog.store import hold_epoch, manifest
+from catalog.store import held_epoch, manifest
 from sources.warehouse.site import Place
 
 
 def remove_dismissed(connection: Connection, place: Place) -> int:
     """Take what capture kept of them out of the catalog, and delete their files; how many there were."""
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         files = forget_dismissed(connection)
     place.warehouse.remove(files)
     return len(files)
@@ -28,6 +27,5 @@ def remove_unnamed(connection: Connection, place: Place) -> None:
 def drop_slot(connection: Connection, place: Place) -> None:
     """Capture ends: the server keeps no WAL for it any more."""
     drop_followed_slot(connection)
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         end_capture(connection)

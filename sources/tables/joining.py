@@ -13,10 +13,10 @@ from psycopg import Connection
 from catalog.batch import Batch
 from catalog.errors import Error
 from catalog.failpoints import failpoint
-from catalog.joining import begin_joining, blockers, joining_tables, note_joining, ungranted
+from catalog.joining import begin_joining, blockers, joining_tables, note_state, ungranted
 from catalog.rows import values_of
 from catalog.shape import Shape, read_shape
-from catalog.store import hold_epoch
+from catalog.store import held_epoch
 from sources.server.position import Position, Stopped, take_position
 from sources.tables.registration import TableChanged, register
 from sources.tables.snapshot import copy_table
@@ -82,8 +82,7 @@ def tell_of_slot(connection: Connection, place: Place) -> None:
 
 
 def _begin(connection: Connection, place: Place, relations: list[int]) -> None:
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         begin_joining(connection, relations)
 
 
@@ -165,6 +164,5 @@ def _note(
     connection: Connection, place: Place, relations: Collection[int], state: str, detail: str | None
 ) -> None:
     """Tell users what becomes of these tables."""
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
-        note_joining(connection, relations, state, detail)
+    with held_epoch(connection, place.epoch):
+        note_state(connection, relations, state, detail)

@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from catalog.captured import copy_anew
 from catalog.computed import forget_computed_with
-from catalog.store import hold_epoch, manifest
+from catalog.store import held_epoch, manifest
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import is_table_buffer
 
@@ -36,8 +36,7 @@ def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
         if is_table_buffer(buffer):
             copy_anew(connection, place.epoch, buffer, "a file of what was captured is lost")
         else:
-            with connection.transaction():
-                hold_epoch(connection, place.epoch)
+            with held_epoch(connection, place.epoch):
                 computed = forget_computed_with(connection, buffer)
             place.warehouse.remove(computed)
     return lost

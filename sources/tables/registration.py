@@ -14,7 +14,7 @@ from catalog.computed import forget_computed_from
 from catalog.failpoints import failpoint
 from catalog.joining import hold_copied, note_captured
 from catalog.shape import Shape, read_shape
-from catalog.store import forget_batches, hold_epoch, manifest, name_batches, note_unstorable
+from catalog.store import forget_batches, held_epoch, manifest, name_batches, note_unstorable
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import COMMIT_LSN, table_buffer
 
@@ -32,8 +32,7 @@ def register(
     what it did to a table that was truncated or altered since cannot have missed the copy unnoticed.
     """
     buffer = table_buffer(shape.relation)
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, place.epoch):
         if not hold_copied(connection, shape.relation) or read_shape(connection, shape.relation) != shape:
             raise TableChanged
         streamed = manifest(connection, [buffer])

@@ -12,7 +12,7 @@ from psycopg import Connection
 from catalog.batch import Batch
 from catalog.captured import emptied_at, hold_captured
 from catalog.failpoints import failpoint
-from catalog.store import forget_batches, hold_epoch, manifest, name_batches
+from catalog.store import forget_batches, held_epoch, manifest, name_batches
 from sources.decode.unstorable import alike
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
@@ -43,8 +43,7 @@ def merge_batches(connection: Connection, place: Place, buffer: str, below: int)
     replaced = [batch.file for batch in (*cancelled, *chosen)]
     failpoint("merge: sealed")
     try:
-        with connection.transaction():
-            hold_epoch(connection, place.epoch)
+        with held_epoch(connection, place.epoch):
             if not _may_merge(connection, buffer) or forget_batches(connection, replaced) < len(replaced):
                 raise _Overtaken
             name_batches(connection, merged)
