@@ -37,6 +37,7 @@ from tests.support.capture.databases import (
 )
 from tests.support.running.servers import Server, wait_until
 from tests.support.running.standing_databases import drop_database
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 NUMBERS = itertools.count()
@@ -91,7 +92,7 @@ def site_of(server: Server, home: Path) -> Iterator[Site]:
         drop_database(admin, name)
 
 
-@pytest.fixture(params=["postgres15", "postgres18"])
+@pytest.fixture(params=[f"postgres{major}" for major in versions(15)])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     with site_of(request.getfixturevalue(request.param), tmp_path) as made:
         yield made

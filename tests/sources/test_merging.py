@@ -23,6 +23,7 @@ from tests.support.capture.ledger import TABLES, Writer, prepare
 from tests.support.capture.site import SETTINGS, Site
 from tests.support.running import servers
 from tests.support.running.servers import Server
+from tests.support.versions import versions
 
 
 def changes(*rows: tuple[object, int, int], kind: pa.DataType) -> pa.Table:
@@ -75,7 +76,7 @@ def test_only_many_small_batches_of_the_same_columns_are_merged() -> None:
     assert choose([*small[1:], replace(small[0], bytes=merging.SMALL_BYTES + 1)]) == ()
 
 
-@pytest.fixture(scope="module", params=[15, 18])
+@pytest.fixture(scope="module", params=versions(18))
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with servers.postgres(request.param, settings=SETTINGS) as started:
         yield started

@@ -13,6 +13,7 @@ from tests.sources.test_joining import Site, fill, site_of
 from tests.support.capture.databases import coordinator, enrol, one, wait_until_captured
 from tests.support.running.servers import wait_until
 from tests.support.running.standing_databases import refused
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 NUMBERS = itertools.count()
@@ -23,7 +24,7 @@ IDENTITIES = (
 )
 
 
-@pytest.fixture(params=["postgres15", "postgres18"])
+@pytest.fixture(params=[f"postgres{major}" for major in versions(15)])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     with site_of(request.getfixturevalue(request.param), tmp_path) as made:
         yield made

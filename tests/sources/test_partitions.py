@@ -20,6 +20,7 @@ from tests.support.capture.databases import (
     wait_until_followed,
 )
 from tests.support.running.servers import DEADLINE_SECONDS
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 
@@ -50,7 +51,7 @@ CHANGES = (
 )
 
 
-@pytest.fixture(params=["postgres15", "postgres18"])
+@pytest.fixture(params=[f"postgres{major}" for major in versions(18)])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     with site_of(request.getfixturevalue(request.param), tmp_path) as made:
         yield made

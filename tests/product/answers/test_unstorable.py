@@ -18,13 +18,14 @@ from tests.support.answers.answering import (
 from tests.support.capture.databases import one
 from tests.support.running.servers import Gavial, Server, gavial, wait_until
 from tests.support.running.standing_databases import fresh_database, session
+from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
 BAD = "'294276-12-31'"
 """A timestamp that is later than any that Spark has."""
 
 
-@pytest.fixture(scope="module", params=["postgres15", "postgres18"])
+@pytest.fixture(scope="module", params=[f"postgres{major}" for major in versions(18)])
 def proxy(request: pytest.FixtureRequest) -> Iterator[Gavial]:
     upstream: Server = request.getfixturevalue(request.param)
     with gavial(upstream=upstream) as running:
