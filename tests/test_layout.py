@@ -86,6 +86,12 @@ def test_every_folder_says_what_it_is(folder: str) -> None:
         assert readme.read_text().lower().startswith(f"# {readme.parent.name}\n"), readme
 
 
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_room_has_a_readme(folder: str) -> None:
+    rooms = {path.parent for path in MODULES if path.is_relative_to(ROOT / folder)}
+    assert {str(room.relative_to(ROOT)) for room in rooms if not (room / "README.md").exists()} == set()
+
+
 def test_packages_hold_a_docstring_only() -> None:
     packages = [path for path in MODULES if path.name == "__init__.py"]
     assert {path.parent.name for path in packages} >= set(FOLDERS)
