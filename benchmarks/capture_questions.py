@@ -20,7 +20,7 @@ from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.programs import find_program, run
 from catalog.shape import read_shape
 from catalog.store import take_over
-from coordinator.capturing import Capturing
+from coordinator.process.capture_thread import Capturing
 from sources.server.position import parse_lsn, take_position
 from sources.tables.snapshot import copy_table
 from sources.warehouse.site import Place

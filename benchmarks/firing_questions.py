@@ -19,10 +19,10 @@ from benchmarks.support.tpch_warehouse import NEW, OLD, ROWS, Laboratory, querie
 from catalog.batch import Batch
 from catalog.schema import Column, TableName
 from catalog.types import INT4, INT8, NUMERIC, SqlType
-from coordinator.fired import Fired
-from coordinator.firing import Round
-from coordinator.shelf import Shelf
-from coordinator.work import NOTHING_READ, Offsets, Work
+from coordinator.firing.batches import Shelf
+from coordinator.firing.outcome import Fired
+from coordinator.firing.round import Round
+from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from executors.spark.executor import SparkExecutor
 from planner.plan import Planned, plan
 from sources.warehouse.warehouse import table_buffer

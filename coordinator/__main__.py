@@ -1,5 +1,5 @@
 """`python -m coordinator`."""
 
-from coordinator.main import main
+from coordinator.process.main import main
 
 main()

@@ -12,8 +12,8 @@ from benchmarks.support.replay import Measured, replay, work_of
 from benchmarks.support.tpch_log import at_first
 from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.measured import Measured as Seen
-from coordinator.outlook import Outlook
-from coordinator.work import Work
+from coordinator.firing.work import Work
+from coordinator.planning.outlook import Outlook
 from planner.correcting import corrections
 from planner.cost import Weights
 from planner.fitting import fit

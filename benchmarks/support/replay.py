@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.batch import Batch
-from coordinator.fired import Fired
-from coordinator.firing import Round
-from coordinator.shelf import Shelf
-from coordinator.work import NOTHING_READ, Offsets, Work
+from coordinator.firing.batches import Shelf
+from coordinator.firing.outcome import Fired
+from coordinator.firing.round import Round
+from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
 from planner.delta.weighted import TableBuffer

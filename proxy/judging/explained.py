@@ -8,7 +8,7 @@ from textwrap import indent
 from typing import Any, Final
 
 from catalog.signatures import Signatures
-from coordinator.planning import Maintainable
+from coordinator.planning.planning import Maintainable
 from dialect.bound.query import Query
 from dialect.bound.text import BoundText
 from planner.explain.delta_text import delta_text

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 from catalog.description import Described, with_types
 from catalog.errors import NotMaintainable
 from catalog.signatures import Signatures
-from coordinator.planning import KeptPlan, bind_described, plan_as_kept, plan_bound
-from coordinator.statistics import statistics_from_json, statistics_of
+from coordinator.planning.planning import KeptPlan, bind_described, plan_as_kept, plan_bound
+from coordinator.planning.statistics import statistics_from_json, statistics_of
 from dialect.statements.expectations import check_expectations
 from dialect.statements.places import Places, place_of
 from executors.engines import ENGINES

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from catalog.schema import TableName
 from coordinator.decide.forecast import History, forecast
-from coordinator.outlook import changed_rows, corrections_from, kind_of, scaled, stated
-from coordinator.planning import Maintainable
+from coordinator.planning.outlook import changed_rows, corrections_from, kind_of, scaled, stated
+from coordinator.planning.planning import Maintainable
 from dialect.statements.expectations import rows_expected
 from planner.algebra.statistics import Statistics
 from planner.cost import Weights, weights_from

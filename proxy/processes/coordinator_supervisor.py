@@ -13,7 +13,7 @@ from typing import Final
 from psycopg.conninfo import make_conninfo
 
 from catalog.backoff import Backoff
-from coordinator.orders import Orders
+from coordinator.process.orders import Orders
 from proxy.settings import Upstream
 
 log = logging.getLogger(__name__)

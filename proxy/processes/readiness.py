@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from catalog.errors import ConfigurationError, Error
 from coordinator.failures import in_one_line
-from coordinator.orders import Orders
+from coordinator.process.orders import Orders
 from executors.spark.java import require_java, require_start
 from executors.spark.machine import default_memory
 from proxy.net.control import Control

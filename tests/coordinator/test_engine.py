@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row
 
-from coordinator.engine import Cancelled, EngineThread
+from coordinator.firing.engine import Cancelled, EngineThread
 from executors.executor import Executor
 from executors.spark.executor import SparkEngine, SparkExecutor, errors_in_our_words
 from executors.spark.session import SparkSettings

@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from coordinator.nearly import Sums, Unlike, without_near
+from coordinator.verify.nearly import Sums, Unlike, without_near
 
 DOUBLE = (1e-9,)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.fired import Fired, Share
-from coordinator.outlook import Outlook, changed_rows, kind_of, scaled, stated
+from coordinator.firing.outcome import Fired, Share
+from coordinator.planning.outlook import Outlook, changed_rows, kind_of, scaled, stated
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import Weights

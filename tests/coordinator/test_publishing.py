@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import AnswerDiffers
-from coordinator.publishing import Answer, StoredColumn, apply_changes
+from coordinator.publish.publishing import Answer, StoredColumn, apply_changes
 from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service

@@ -14,8 +14,8 @@ from catalog.description import Described
 from catalog.errors import Error
 from catalog.schema import Column, TableName, View
 from catalog.types import INT4, SqlType
-from coordinator.planning import Maintainable, bind_described, plan_bound
-from coordinator.statistics import statistics_of, statistics_to_json
+from coordinator.planning.planning import Maintainable, bind_described, plan_bound
+from coordinator.planning.statistics import statistics_of, statistics_to_json
 from dialect.statements.places import places_in
 from dialect.statements.statement import Query
 from executors.engines import ENGINES

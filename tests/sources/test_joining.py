@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from catalog.failpoints import VARIABLE
 from catalog.store import manifest, take_over
-from coordinator.capturing import Capturing
+from coordinator.process.capture_thread import Capturing
 from sources.tables import snapshot
 from sources.tables.joining import join_tables
 from sources.warehouse.site import Place

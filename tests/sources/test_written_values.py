@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from catalog.batch import Bounds
 from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, StoredColumn, Written
 from catalog.types import NUMERIC, SqlType
-from coordinator.copying_out import as_csv
+from coordinator.publish.copy_rows import as_csv
 from sources.decode.arrow import arrow_type
 from sources.decode.binary import decode_binary
 from sources.decode.text import decode_text

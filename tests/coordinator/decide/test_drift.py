@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catalog.schema import TableName
 from coordinator.decide.drift import Worked, expected_rows, has_read, is_astray, is_misjudged
 from coordinator.decide.pacing import Paced, due, outgrown
-from coordinator.outlook import Outlook, at_the_beginning
+from coordinator.planning.outlook import Outlook, at_the_beginning
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import Statistics, TableStatistics
 from planner.cost import Weights

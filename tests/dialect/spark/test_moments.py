@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 
 from catalog.storage import Plain, StoredColumn
 from catalog.types import DATE, INT4, INTERVAL, TIMESTAMP, TIMESTAMPTZ
-from coordinator.copying_out import as_csv
+from coordinator.publish.copy_rows import as_csv
 from dialect.expressions.moment_text import INFINITE_MICROSECONDS, read_timestamp
 from dialect.expressions.scalar import Call
 from dialect.spark.comparisons import COMPARISONS

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from catalog.batch import Batch
 from catalog.schema import TableName
 from coordinator.decide.pacing import Paced, due, rows_of, tables_below
-from coordinator.firing import Round
-from coordinator.shelf import Shelf
-from coordinator.work import Offsets, Work
+from coordinator.firing.batches import Shelf
+from coordinator.firing.round import Round
+from coordinator.firing.work import Offsets, Work
 from dialect.spark.expressions import DEFAULT
 from executors.reference.arrow import as_changes
 from executors.reference.evaluate import evaluate

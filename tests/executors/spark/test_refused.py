@@ -14,7 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError, DiskFull, Error, InputOutputError
-from coordinator.engine import Cancelled, EngineThread
+from coordinator.firing.engine import Cancelled, EngineThread
 from executors.executor import Executor
 from executors.spark import executor as executors
 from executors.spark.executor import SparkEngine

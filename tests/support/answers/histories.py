@@ -25,12 +25,12 @@ from catalog.schema import TableName
 from catalog.signatures import Signatures
 from catalog.storage import stored_column
 from catalog.types import SqlType
-from coordinator.firing import Round
-from coordinator.planning import Bound, bind_view, taken_on
-from coordinator.prepared import Prepared, prepare_planned
-from coordinator.publishing import apply_changes
-from coordinator.shelf import Shelf
-from coordinator.work import NOTHING_READ, Offsets
+from coordinator.firing.batches import Shelf
+from coordinator.firing.round import Round
+from coordinator.firing.work import NOTHING_READ, Offsets
+from coordinator.planning.planning import Bound, bind_view, taken_on
+from coordinator.planning.prepared import Prepared, prepare_planned
+from coordinator.publish.publishing import apply_changes
 from executors.reference.arrow import as_arrow
 from executors.reference.values.values import Row
 from executors.rows import arrow_schema

@@ -19,7 +19,7 @@ import psycopg
 from catalog import postgres
 from catalog.batch import Batch
 from catalog.store import manifest
-from coordinator.orders import Orders
+from coordinator.process.orders import Orders
 from sources.decode.arrow import TEXT, VALUE
 from sources.warehouse.warehouse import WEIGHT, Warehouse, table_buffer
 from tests.support.running.servers import DEADLINE_SECONDS, wait_until

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from catalog.batch import Batch
 from catalog.failpoints import failpoint
-from coordinator.fired import Clock, Fired, Share
-from coordinator.needed import Needed
-from coordinator.progress import Progress
-from coordinator.shelf import Shelf
-from coordinator.special import Specials
-from coordinator.work import Offsets, Work
+from coordinator.firing.batches import Shelf
+from coordinator.firing.needed_batches import Needed
+from coordinator.firing.outcome import Clock, Fired, Share
+from coordinator.firing.progress import Progress
+from coordinator.firing.special import Specials
+from coordinator.firing.work import Offsets, Work
 from executors.executor import Executor, Firing, Outcome, Range
 from executors.passing import pass_on
 from executors.rows import arrow_schema

@@ -26,13 +26,13 @@ from catalog.running import Running, lock_query
 from catalog.schema import TableName
 from catalog.store import hold_epoch
 from coordinator.decide.drift import Worked, is_astray
-from coordinator.expecting import expected_arrivals
-from coordinator.failing import ends_all, log_failure
-from coordinator.known_queries import KnownQueries
-from coordinator.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
-from coordinator.query import StandingQuery
-from coordinator.recording import paced_paths, subplan_texts
-from coordinator.statistics import read_statistics
+from coordinator.planning.expected_rows import expected_arrivals
+from coordinator.planning.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
+from coordinator.planning.recording import paced_paths, subplan_texts
+from coordinator.planning.statistics import read_statistics
+from coordinator.results.failing import ends_all, log_failure
+from coordinator.results.known_queries import KnownQueries
+from coordinator.results.query import StandingQuery
 from planner.algebra.statistics import Statistics
 from planner.cost import Weights, weights_from
 from planner.fitting import fit

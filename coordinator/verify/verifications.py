@@ -13,11 +13,11 @@ from catalog.awaited import note_run
 from catalog.running import Run, Running, save_differences
 from catalog.telling import fail_run, finish_run
 from coordinator.decide.failure_policy import why_not
-from coordinator.engine import Cancelled
-from coordinator.failing import ends_all, failure_of, log_failure
-from coordinator.known_queries import KnownQueries
-from coordinator.taking import Taking
-from coordinator.verifying import differing_rows
+from coordinator.firing.engine import Cancelled
+from coordinator.results.failing import ends_all, failure_of, log_failure
+from coordinator.results.known_queries import KnownQueries
+from coordinator.verify.snapshot import Taking
+from coordinator.verify.verify import differing_rows
 from sources.server.position import Position, format_lsn
 from sources.server.senders import left
 

@@ -13,10 +13,10 @@ from psycopg import Connection, OperationalError
 from psycopg.conninfo import make_conninfo
 
 from catalog.rows import rows_of
-from coordinator.database import Database, has_work
-from coordinator.engine import EngineThread
 from coordinator.failures import Reports
-from coordinator.orders import Orders
+from coordinator.firing.engine import EngineThread
+from coordinator.process.database import Database, has_work
+from coordinator.process.orders import Orders
 from executors.engines import ENGINES
 from sources.server.session import connect
 

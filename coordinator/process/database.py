@@ -17,13 +17,13 @@ from catalog.errors import DiskFull, Error
 from catalog.installation import is_elsewhere, is_installed
 from catalog.running import has_queries
 from catalog.store import Attempt, has_batches, note_failure, take_over
-from coordinator.capturing import Capturing
-from coordinator.engine import EngineThread
 from coordinator.failures import Reports
-from coordinator.identity import check_identity, check_rights
-from coordinator.orders import Orders
-from coordinator.result_loop import ResultLoop
-from coordinator.retrying import Retrying
+from coordinator.firing.engine import EngineThread
+from coordinator.process.capture_thread import Capturing
+from coordinator.process.identity import check_identity, check_rights
+from coordinator.process.orders import Orders
+from coordinator.process.result_loop import ResultLoop
+from coordinator.process.retrying import Retrying
 from sources.old_rows.filling import Filling
 from sources.server.position import Stopped
 from sources.server.session import connect

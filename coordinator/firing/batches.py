@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from catalog.batch import Batch
 from catalog.defaults import NO_DEFAULTS, Defaults
-from coordinator.work import Work
+from coordinator.firing.work import Work
 from executors.executor import AddedColumn, InFile, InMemory, Part, Range
 from sources.warehouse.warehouse import Warehouse
 

@@ -39,15 +39,23 @@ from catalog.signatures import Signatures
 from catalog.store import hold_epoch, manifest, name_batches
 from catalog.widening import expect_long_numbers, unstorable_columns, widen
 from coordinator.decide.pacing import Paced, tables_below
-from coordinator.engine import EngineThread
-from coordinator.fired import Fired
-from coordinator.firing import Round
-from coordinator.outlook import Outlook
-from coordinator.prepared import Prepared, prepare
-from coordinator.progress import Progress, Telling
-from coordinator.publishing import add_columns, apply_changes, lock_answer
-from coordinator.shelf import Shelf
-from coordinator.work import NOTHING_READ, PUBLISHED, Offsets, Work, node_buffers, offsets_from, offsets_to
+from coordinator.firing.batches import Shelf
+from coordinator.firing.engine import EngineThread
+from coordinator.firing.outcome import Fired
+from coordinator.firing.progress import Progress, Telling
+from coordinator.firing.round import Round
+from coordinator.firing.work import (
+    NOTHING_READ,
+    PUBLISHED,
+    Offsets,
+    Work,
+    node_buffers,
+    offsets_from,
+    offsets_to,
+)
+from coordinator.planning.outlook import Outlook
+from coordinator.planning.prepared import Prepared, prepare
+from coordinator.publish.publishing import add_columns, apply_changes, lock_answer
 from executors.executor import Executor
 from executors.rows import arrow_schema
 from planner.delta.methods import methods_of

@@ -9,7 +9,7 @@ from catalog.executions import Measurement, Outcome
 from catalog.schema import TableName
 from coordinator.decide.drift import Worked, has_read, is_misjudged, is_moved
 from coordinator.decide.pacing import rows_of, tables_below
-from coordinator.fired import Fired, Share
+from coordinator.firing.outcome import Fired, Share
 from planner.algebra.statistics import Statistics
 from planner.correcting import corrections
 from planner.cost import Weights

@@ -52,15 +52,15 @@ from coordinator.decide.actions import (
     TellRetry,
     Wait,
 )
-from coordinator.engine import Cancelled, EngineThread
-from coordinator.failing import ends_all, failure_of, log_failure
-from coordinator.known_queries import KnownQueries
-from coordinator.losing import loss_behind
-from coordinator.merging import Merging
-from coordinator.pace_choice import PaceChoice
-from coordinator.publication import Result, publish
-from coordinator.publishing import require_unlocked
-from coordinator.verifications import Verifications
+from coordinator.firing.engine import Cancelled, EngineThread
+from coordinator.publish.publishing import require_unlocked
+from coordinator.results.failing import ends_all, failure_of, log_failure
+from coordinator.results.known_queries import KnownQueries
+from coordinator.results.lost_files import loss_behind
+from coordinator.results.merging import Merging
+from coordinator.results.pace_choice import PaceChoice
+from coordinator.results.publication import Result, publish
+from coordinator.verify.verifications import Verifications
 from sources.warehouse.site import Place
 
 log = logging.getLogger(__name__)

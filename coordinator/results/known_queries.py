@@ -12,8 +12,8 @@ from psycopg import AsyncConnection, Connection
 from catalog.running import Running, is_wanted
 from catalog.signatures import Signatures
 from catalog.signatures_postgres import read_signatures
-from coordinator.engine import EngineThread
-from coordinator.query import StandingQuery
+from coordinator.firing.engine import EngineThread
+from coordinator.results.query import StandingQuery
 from sources.warehouse.site import Place
 
 

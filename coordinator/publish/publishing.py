@@ -16,7 +16,7 @@ from catalog.errors import AnswerDiffers, ConcurrentChange
 from catalog.failpoints import failpoint
 from catalog.rows import row_of, rows_of, value_of
 from catalog.schema import TableName
-from coordinator.copying_out import as_csv
+from coordinator.publish.copy_rows import as_csv
 
 _LOCK_SECONDS: Final = 1.5
 _LOCK_PAUSE_SECONDS: Final = 0.005

@@ -16,7 +16,7 @@ from catalog.running import Running
 from catalog.schema import Table, TableName
 from coordinator.decide.drift import expected_rows
 from coordinator.decide.forecast import History, forecast
-from coordinator.outlook import changed_rows, kind_of, scaled, stated
+from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated
 from dialect.statements.expectations import rows_expected
 from planner.schedule import Arrivals
 

@@ -19,7 +19,7 @@ from psycopg import Connection
 
 from catalog.awaited import is_awaited
 from catalog.errors import Error
-from coordinator.engine import Cancelled
+from coordinator.firing.engine import Cancelled
 from sources.server.position import APPLICATION, Position, Stopped, take_position
 from sources.server.session import connect
 

@@ -17,9 +17,9 @@ from catalog.running import last_changes, running_queries, waiting_runs
 from coordinator.decide.decide import State, carry_out, decide
 from coordinator.decide.due import counts_rows
 from coordinator.decide.facts import Facts
-from coordinator.engine import EngineThread
-from coordinator.merging import Merging
-from coordinator.shell import DatabaseShell
+from coordinator.firing.engine import EngineThread
+from coordinator.process.shell import DatabaseShell
+from coordinator.results.merging import Merging
 from sources.server.session import connect
 from sources.warehouse.site import Place
 

@@ -13,8 +13,8 @@ from catalog.running import Running
 from catalog.store import held_epoch
 from catalog.telling import finish_refreshes
 from coordinator.decide.actions import Waiting
-from coordinator.failing import ends_all
-from coordinator.query import Ready, StandingQuery
+from coordinator.results.failing import ends_all
+from coordinator.results.query import Ready, StandingQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from catalog.schema import Table
 from catalog.signatures import Signatures
 from catalog.storage import ListOf, Plain, Shaped
 from catalog.store import held_epoch
-from coordinator.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
-from coordinator.publishing import Answer, StoredColumn
-from coordinator.statistics import read_statistics, statistics_from_json, statistics_to_json
-from coordinator.work import Work, node_buffers
+from coordinator.firing.work import Work, node_buffers
+from coordinator.planning.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
+from coordinator.planning.statistics import read_statistics, statistics_from_json, statistics_to_json
+from coordinator.publish.publishing import Answer, StoredColumn
 from executors.executor import Engine
 from executors.rows import name_of
 from planner.delta.methods import methods_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from catalog.batch import Batch
-from coordinator.work import Offsets
+from coordinator.firing.work import Offsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import signal
 import sys
 import threading
 
-from coordinator.orders import Orders
-from coordinator.server import Server
+from coordinator.process.orders import Orders
+from coordinator.process.server import Server
 
 
 def main() -> None:

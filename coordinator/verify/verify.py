@@ -13,10 +13,10 @@ from psycopg.sql import SQL, Composed, Identifier
 from catalog.base_types import base_type_name
 from catalog.rows import rows_of
 from catalog.running import Running
-from coordinator.nearly import TOLERANCE, Unlike, without_near
-from coordinator.publishing import Answer, apply_changes, table_name
-from coordinator.query import Ready
-from coordinator.taking import Taking
+from coordinator.publish.publishing import Answer, apply_changes, table_name
+from coordinator.results.query import Ready
+from coordinator.verify.nearly import TOLERANCE, Unlike, without_near
+from coordinator.verify.snapshot import Taking
 from sources.server.position import Position
 
 _DIFFERENCES: Final = """

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from coordinator.shelf import Shelf
-from coordinator.work import Work
+from coordinator.firing.batches import Shelf
+from coordinator.firing.work import Work
 from executors.executor import Range
 from planner.delta.weighted import Guard, Moment, Subplan
 from planner.firing.passed import Passed, passed

@@ -8,8 +8,8 @@ from typing import Final
 
 from catalog.batch import Batch, Bound, Bounds
 from catalog.storage import Decimal, Padded, Plain, Storage, Written
-from coordinator.shelf import Shelf
-from coordinator.work import Work
+from coordinator.firing.batches import Shelf
+from coordinator.firing.work import Work
 from executors.executor import Part, Range, range_at
 from planner.delta.weighted import Moment
 from planner.firing.pruning import Limit, Limits, Sources

@@ -1,0 +1,1 @@
+"""One firing: what there is to do, which batches it needs, how far it is."""

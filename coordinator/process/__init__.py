@@ -1,0 +1,1 @@
+"""The process: which databases are followed, and what fails there."""

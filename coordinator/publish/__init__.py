@@ -1,0 +1,1 @@
+"""Changes of a result to rows of its table."""

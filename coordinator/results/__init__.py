@@ -1,0 +1,1 @@
+"""Queries from their plans to published results."""

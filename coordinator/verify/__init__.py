@@ -1,0 +1,1 @@
+"""VERIFY: a result against PostgreSQL's own."""
