@@ -20,7 +20,7 @@ from benchmarks.capture_questions import (
 )
 from benchmarks.support.loads import fill
 from benchmarks.support.measure import Figures, Reading, take_turns
-from catalog.store import take_over
+from catalog.capture.store import take_over
 from coordinator.process.capture_thread import Capturing
 from sources.old_rows.filling import Filling
 from sources.tables.joining import join_tables

@@ -18,8 +18,8 @@ from benchmarks.support.loads import fill
 from benchmarks.support.measure import Figures, Reading, take_turns
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.programs import find_program, run
-from catalog.shape import read_shape
-from catalog.store import take_over
+from catalog.capture.store import take_over
+from catalog.postgres.shape import read_shape
 from coordinator.process.capture_thread import Capturing
 from sources.server.position import parse_lsn, take_position
 from sources.tables.snapshot import copy_table

@@ -23,8 +23,8 @@ from psycopg.adapt import Transformer
 
 from benchmarks.support.measure import Figures, Target, judge, take_turns
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
-from catalog.storage import StoredColumn, stored_column
-from catalog.types import SqlType
+from catalog.postgres.storage import StoredColumn, stored_column
+from catalog.postgres.types import SqlType
 from sources.decode.arrow import arrow_type
 from sources.decode.columns import decode_rows
 from sources.messages.copied_rows import copy_rows

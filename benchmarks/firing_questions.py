@@ -16,9 +16,9 @@ from benchmarks.support.measure import Figures, Reading, by_turn, take_turns
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.replay import work_of
 from benchmarks.support.tpch_warehouse import NEW, OLD, ROWS, Laboratory, queries, stamped
-from catalog.batch import Batch
-from catalog.schema import Column, TableName
-from catalog.types import INT4, INT8, NUMERIC, SqlType
+from catalog.capture.batch import Batch
+from catalog.postgres.schema import Column, TableName
+from catalog.postgres.types import INT4, INT8, NUMERIC, SqlType
 from coordinator.firing.batches import Shelf
 from coordinator.firing.outcome import Fired
 from coordinator.firing.round import Round

@@ -32,7 +32,7 @@ from benchmarks.support.measure import Reading, Target, judge
 from benchmarks.support.report import ROOT, Header, header, table, verdict_line, write_json
 from benchmarks.support.tpch_log import progressive
 from benchmarks.support.tpch_warehouse import Laboratory, queries
-from catalog.measured import Measured as Seen
+from catalog.queries.measured import Measured as Seen
 from executors.spark.session import SparkSettings, close_session, open_session
 from planner.plan import plan
 

@@ -15,9 +15,9 @@ import psycopg
 from benchmarks.support.chart import Panel, draw
 from benchmarks.support.measure import Figures, Reading, Target, judge, take_turns
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
-from catalog.schema import Tables
-from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_signatures
+from catalog.postgres.schema import Tables
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.signatures_reader import read_signatures
 from dialect.binding.bind import bind
 from proxy.wire.frames import ClientFrames, may_be_ours
 from proxy.wire.messages import message

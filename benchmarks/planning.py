@@ -15,7 +15,7 @@ from benchmarks.support.chart import Panel, draw
 from benchmarks.support.measure import Figures, Target, judge, take_turns
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
 from benchmarks.support.tpch_warehouse import ROWS
-from catalog.schema import Tables
+from catalog.postgres.schema import Tables
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from dialect.bound.query import Query

@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from catalog.storage import Storage
-from catalog.types import SqlType
+from catalog.postgres.storage import Storage
+from catalog.postgres.types import SqlType
 from dialect.spark.expressions import DEFAULT, Environment
 from executors.rows import Schema
 from planner.delta.weighted import DeltaPlan, Moment, Subplan

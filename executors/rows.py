@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from catalog.storage import Storage
+from catalog.postgres.storage import Storage
 from sources.decode.arrow import arrow_type
 
 Schema: TypeAlias = Mapping[int, Storage]

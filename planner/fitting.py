@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from catalog.measured import Measured
+from catalog.queries.measured import Measured
 from planner.cost import Weights
 from planner.delta_program import FEATURES
 from planner.flow import Vector

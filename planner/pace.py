@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from planner.algebra.statistics import Statistics
 from planner.cost import Weights
 from planner.delta.weighted import DeltaPlan, TableBuffer

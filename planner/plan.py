@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.schema import Tables
+from catalog.postgres.schema import Tables
 from dialect.bound.query import Query
 from dialect.depth import limited_depth
 from dialect.expressions.scalar import Scalar

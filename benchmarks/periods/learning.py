@@ -11,7 +11,7 @@ from benchmarks.periods.queries import EVENLY
 from benchmarks.support.replay import Measured, replay, work_of
 from benchmarks.support.tpch_log import at_first
 from benchmarks.support.tpch_warehouse import Laboratory
-from catalog.measured import Measured as Seen
+from catalog.queries.measured import Measured as Seen
 from coordinator.firing.work import Work
 from coordinator.planning.outlook import Outlook
 from planner.correcting import corrections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.support.tpch_warehouse import Laboratory
-from catalog.schema import Column, TableName
+from catalog.postgres.schema import Column, TableName
 from dialect.bound.query import Query
 
 STEPS: Final = 100

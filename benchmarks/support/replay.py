@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.tpch_warehouse import Laboratory
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from coordinator.firing.batches import Shelf
 from coordinator.firing.outcome import Fired
 from coordinator.firing.round import Round

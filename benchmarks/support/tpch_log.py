@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.support.tpch_warehouse import Laboratory, empty, read_table, stamped
-from catalog.batch import Batch
-from catalog.schema import TableName
+from catalog.capture.batch import Batch
+from catalog.postgres.schema import TableName
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from sources.warehouse.warehouse import Warehouse, table_buffer
 

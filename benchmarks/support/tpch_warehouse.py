@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.support.programs import find_program
-from catalog.batch import Batch
-from catalog.schema import Column, Table, TableName, Tables
-from catalog.types import BPCHAR, C_COLLATIONS, DEFAULT_COLLATION
+from catalog.capture.batch import Batch
+from catalog.postgres.schema import Column, Table, TableName, Tables
+from catalog.postgres.types import BPCHAR, C_COLLATIONS, DEFAULT_COLLATION
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
 from dialect.spark.expressions import Environment

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 from uuid import UUID
 
-from catalog.running import Failure, Run, Running
+from catalog.queries.running import Failure, Run, Running
 from coordinator.decide.due import Due
 from coordinator.decide.pacing import Paced
 from planner.paths import Path

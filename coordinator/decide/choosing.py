@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
-from catalog.running import Running
+from catalog.queries.running import Running
 from coordinator.decide.actions import CheckDrift, ChoosePaces, ReadPeriods
 from coordinator.decide.facts import Facts
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, assert_never
 from uuid import UUID
 
-from catalog.running import Running
+from catalog.queries.running import Running
 from coordinator.decide import choosing, early_runs, results
 from coordinator.decide.actions import (
     Action,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from catalog.running import Run, Running
+from catalog.queries.running import Run, Running
 from coordinator.decide.trigger_times import next_time, rows_due
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from catalog.running import Running
+from catalog.queries.running import Running
 from coordinator.decide.actions import Computed, Failed, NotWanted, Outcome, PacedPeriod, ReadPaths, RunEarly
 from coordinator.decide.facts import Facts
 from coordinator.decide.pacing import due, rows_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from catalog.running import Run, Running
+from catalog.queries.running import Run, Running
 
 
 @dataclass(frozen=True, slots=True)

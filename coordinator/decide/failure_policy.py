@@ -9,7 +9,7 @@ from uuid import UUID
 
 from catalog.backoff import Backoff
 from catalog.consequences import Consequence, consequence_of
-from catalog.running import Failure, Running
+from catalog.queries.running import Failure, Running
 from dialect.statements.render import quoted_name
 from dialect.statements.statement import Name
 

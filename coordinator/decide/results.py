@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from catalog.running import Failure, Running
+from catalog.queries.running import Failure, Running
 from coordinator.decide.actions import (
     Compute,
     Computed,

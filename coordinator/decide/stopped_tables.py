@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from catalog.stopped import StoppedTable
+from catalog.capture.stopped import StoppedTable
 from coordinator.decide.failure_policy import Pause
 
 

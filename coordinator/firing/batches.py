@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from catalog.batch import Batch
-from catalog.defaults import NO_DEFAULTS, Defaults
+from catalog.capture.batch import Batch
+from catalog.capture.defaults import NO_DEFAULTS, Defaults
 from coordinator.firing.work import Work
 from executors.executor import AddedColumn, InFile, InMemory, Part, Range
 from sources.warehouse.warehouse import Warehouse

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal as Number
 from typing import Final
 
-from catalog.batch import Batch, Bound, Bounds
-from catalog.storage import Decimal, Padded, Plain, Storage, Written
+from catalog.capture.batch import Batch, Bound, Bounds
+from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
 from coordinator.firing.batches import Shelf
 from coordinator.firing.work import Work
 from executors.executor import Part, Range, range_at

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from coordinator.firing.work import Offsets
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.executions import note_progress
+from catalog.queries.executions import note_progress
 
 _QUIET_SECONDS: Final = 1.0
 """Nothing is told of a firing that is over sooner."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from catalog.failpoints import failpoint
 from coordinator.firing.batches import Shelf
 from coordinator.firing.needed_batches import Needed

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from catalog.running import Offset
-from catalog.storage import FREE_NUMERIC
+from catalog.postgres.storage import FREE_NUMERIC
+from catalog.queries.running import Offset
 from dialect.spark.expressions import DEFAULT, Environment
 from executors.executor import AddedColumn
 from executors.rows import Schema, name_of

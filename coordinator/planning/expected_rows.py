@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 from psycopg import Connection
 
-from catalog.arrivals import known_time, rows_by_hour, rows_by_kind
-from catalog.executions import triggers_fired
-from catalog.paces import Period
-from catalog.running import Running
-from catalog.schema import Table, TableName
+from catalog.capture.arrivals import known_time, rows_by_hour, rows_by_kind
+from catalog.postgres.schema import Table, TableName
+from catalog.queries.executions import triggers_fired
+from catalog.queries.paces import Period
+from catalog.queries.running import Running
 from coordinator.decide.drift import expected_rows
 from coordinator.decide.forecast import History, forecast
 from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated

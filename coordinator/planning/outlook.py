@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from catalog.executions import Measurement, Outcome
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
+from catalog.queries.executions import Measurement, Outcome
 from coordinator.decide.drift import Worked, has_read, is_misjudged, is_moved
 from coordinator.decide.pacing import rows_of, tables_below
 from coordinator.firing.outcome import Fired, Share

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from psycopg import Connection
 
-from catalog.description import Described, with_types
-from catalog.description_postgres import read_described
 from catalog.errors import ConcurrentChange
-from catalog.schema import Table
-from catalog.signatures import Signatures
-from catalog.storage import LAYOUT
-from catalog.types import C_COLLATIONS, DEFAULT_COLLATION
+from catalog.postgres.description import Described, with_types
+from catalog.postgres.description_reader import read_described
+from catalog.postgres.schema import Table
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.storage import LAYOUT
+from catalog.postgres.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
 from dialect.expressions.postgres import write

@@ -8,14 +8,14 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.base_types import base_type_name
-from catalog.captured import told_columns
+from catalog.capture.captured import told_columns
+from catalog.capture.store import held_epoch
 from catalog.errors import ObjectNotInState
-from catalog.running import Running, lock_query, plan_of, save_plan
-from catalog.schema import Table
-from catalog.signatures import Signatures
-from catalog.storage import ListOf, Plain, Shaped
-from catalog.store import held_epoch
+from catalog.postgres.base_types import base_type_name
+from catalog.postgres.schema import Table
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.storage import ListOf, Plain, Shaped
+from catalog.queries.running import Running, lock_query, plan_of, save_plan
 from coordinator.firing.work import Work, node_buffers
 from coordinator.planning.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
 from coordinator.planning.statistics import read_statistics, statistics_from_json, statistics_to_json

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from catalog.paces import PacedPath, SubplanText
+from catalog.queries.paces import PacedPath, SubplanText
 from planner.delta.weighted import DeltaPlan
 from planner.explain.schedule_text import named
 from planner.schedule import Schedule

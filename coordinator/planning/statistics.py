@@ -8,10 +8,10 @@ from typing import Any
 
 from psycopg import Connection
 
-from catalog.description import Sizes
-from catalog.description_postgres import read_sizes
-from catalog.schema import Table, TableName
-from catalog.types import SqlType
+from catalog.postgres.description import Sizes
+from catalog.postgres.description_reader import read_sizes
+from catalog.postgres.schema import Table, TableName
+from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Constant
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.facts.instants import number_of

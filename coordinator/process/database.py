@@ -12,11 +12,11 @@ import psycopg
 from psycopg import Connection
 
 from catalog.backoff import Backoff
-from catalog.captured import copy_rewritten, has_slot, has_tables, tell_generated_columns
+from catalog.capture.captured import copy_rewritten, has_slot, has_tables, tell_generated_columns
+from catalog.capture.store import Attempt, has_batches, note_failure, take_over
 from catalog.errors import DiskFull, Error
-from catalog.installation import is_elsewhere, is_installed
-from catalog.running import has_queries
-from catalog.store import Attempt, has_batches, note_failure, take_over
+from catalog.install.installation import is_elsewhere, is_installed
+from catalog.queries.running import has_queries
 from coordinator.failures import Reports
 from coordinator.firing.engine import EngineThread
 from coordinator.process.capture_thread import Capturing

@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from catalog.errors import ConfigurationError
-from catalog.installation import read_installation
+from catalog.install.installation import read_installation
 from catalog.rows import row_of
 from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_login, refusal_of
 

@@ -11,9 +11,9 @@ from types import TracebackType
 
 from psycopg import Connection
 
-from catalog.executions import forget_progress
-from catalog.paces import periods
-from catalog.running import last_changes, running_queries, waiting_runs
+from catalog.queries.executions import forget_progress
+from catalog.queries.paces import periods
+from catalog.queries.running import last_changes, running_queries, waiting_runs
 from coordinator.decide.decide import State, carry_out, decide
 from coordinator.decide.due import counts_rows
 from coordinator.decide.facts import Facts

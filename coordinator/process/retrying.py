@@ -6,8 +6,8 @@ import time
 
 from psycopg import Connection
 
-from catalog.captured import captured_among
-from catalog.stopped import copy_again, note_forbidden, stopped_tables
+from catalog.capture.captured import captured_among
+from catalog.capture.stopped import copy_again, note_forbidden, stopped_tables
 from coordinator.decide.stopped_tables import StoppedTables, tables_to_copy
 
 

@@ -11,20 +11,20 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.awaited import is_awaited
-from catalog.computed import forget_node_batches
+from catalog.capture.store import hold_epoch
 from catalog.errors import EngineLost
-from catalog.executions import expected_seconds
 from catalog.failpoints import failpoint
-from catalog.paces import paced_queries, periods
-from catalog.running import (
+from catalog.queries.awaited import is_awaited
+from catalog.queries.computed import forget_node_batches
+from catalog.queries.executions import expected_seconds
+from catalog.queries.paces import paced_queries, periods
+from catalog.queries.running import (
     fail_query,
     forget_history,
     note_due,
     require_copied_before,
 )
-from catalog.store import hold_epoch
-from catalog.telling import fail_run, tell_all, tell_refreshes
+from catalog.queries.telling import fail_run, tell_all, tell_refreshes
 from coordinator.decide.actions import (
     CheckDrift,
     ChoosePaces,

@@ -11,11 +11,11 @@ import pyarrow as pa
 from psycopg import Connection, errors
 from psycopg.sql import SQL, Composed, Identifier
 
-from catalog.answers import add_missing_columns, permit_writing
 from catalog.errors import AnswerDiffers, ConcurrentChange
 from catalog.failpoints import failpoint
+from catalog.postgres.schema import TableName
+from catalog.queries.answers import add_missing_columns, permit_writing
 from catalog.rows import row_of, rows_of, value_of
-from catalog.schema import TableName
 from coordinator.publish.copy_rows import as_csv
 
 _LOCK_SECONDS: Final = 1.5

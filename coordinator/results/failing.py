@@ -8,7 +8,7 @@ import psycopg
 from psycopg import Connection
 
 from catalog.errors import Error, Fenced
-from catalog.running import Failure, Running
+from catalog.queries.running import Failure, Running
 
 
 def failure_of(error: Exception) -> Failure:

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection, Connection
 
-from catalog.running import Running, is_wanted
-from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_signatures
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.signatures_reader import read_signatures
+from catalog.queries.running import Running, is_wanted
 from coordinator.firing.engine import EngineThread
 from coordinator.results.query import StandingQuery
 from sources.warehouse.site import Place

@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from catalog.errors import ConcurrentChange, DamagedBatch, EngineFailed, InputOutputError
-from catalog.running import require_copied_before
+from catalog.queries.running import require_copied_before
 from coordinator.results.failing import ends_all
 from sources.tables.losses import forget_lost
 from sources.warehouse.site import Place

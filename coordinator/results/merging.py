@@ -8,9 +8,9 @@ from queue import SimpleQueue
 
 from psycopg import Connection
 
-from catalog.captured import copy_anew
+from catalog.capture.captured import copy_anew
 from catalog.errors import DamagedBatch, InputOutputError
-from catalog.mergeable import Mergeable, next_mergeable
+from catalog.queries.mergeable_buffers import Mergeable, next_mergeable
 from coordinator.decide.actions import MergeOutcome
 from sources.warehouse.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
 from sources.warehouse.site import Place

@@ -12,8 +12,10 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.measurements import firings, measured, own_measured, rows_written, save_weights, weights
-from catalog.paces import (
+from catalog.capture.store import hold_epoch
+from catalog.postgres.schema import TableName
+from catalog.queries.measurements import firings, measured, own_measured, rows_written, save_weights, weights
+from catalog.queries.paces import (
     Period,
     corrections_of,
     paces_of,
@@ -22,9 +24,7 @@ from catalog.paces import (
     save_outlook,
     save_paces,
 )
-from catalog.running import Running, lock_query
-from catalog.schema import TableName
-from catalog.store import hold_epoch
+from catalog.queries.running import Running, lock_query
 from coordinator.decide.drift import Worked, is_astray
 from coordinator.planning.expected_rows import expected_arrivals
 from coordinator.planning.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled

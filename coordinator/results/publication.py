@@ -8,10 +8,10 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.capture.store import held_epoch
 from catalog.failpoints import failpoint
-from catalog.running import Running
-from catalog.store import held_epoch
-from catalog.telling import finish_refreshes
+from catalog.queries.running import Running
+from catalog.queries.telling import finish_refreshes
 from coordinator.decide.actions import Waiting
 from coordinator.results.failing import ends_all
 from coordinator.results.query import Ready, StandingQuery

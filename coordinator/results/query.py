@@ -12,10 +12,14 @@ import psycopg
 import pyarrow as pa
 from psycopg import Connection
 
-from catalog.computed import forget_batches_like
-from catalog.defaults import defaults_of
+from catalog.capture.defaults import defaults_of
+from catalog.capture.store import hold_epoch, manifest, name_batches
+from catalog.capture.widening import expect_long_numbers, unstorable_columns, widen
 from catalog.errors import ConcurrentChange, Error, NumericValueOutOfRange, ValueNotStorable
-from catalog.executions import (
+from catalog.failpoints import failpoint
+from catalog.postgres.signatures import Signatures
+from catalog.queries.computed import forget_batches_like
+from catalog.queries.executions import (
     Execution,
     Outcome,
     begin_execution,
@@ -24,9 +28,8 @@ from catalog.executions import (
     note_progress,
     record_trigger,
 )
-from catalog.failpoints import failpoint
-from catalog.paces import begin_period, note_worked, paces_of, periods
-from catalog.running import (
+from catalog.queries.paces import begin_period, note_worked, paces_of, periods
+from catalog.queries.running import (
     Running,
     hold_query,
     offsets,
@@ -35,9 +38,6 @@ from catalog.running import (
     set_position,
     tables_of,
 )
-from catalog.signatures import Signatures
-from catalog.store import hold_epoch, manifest, name_batches
-from catalog.widening import expect_long_numbers, unstorable_columns, widen
 from coordinator.decide.pacing import Paced, tables_below
 from coordinator.firing.batches import Shelf
 from coordinator.firing.engine import EngineThread

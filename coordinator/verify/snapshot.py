@@ -17,8 +17,8 @@ from uuid import UUID
 import psycopg
 from psycopg import Connection
 
-from catalog.awaited import is_awaited
 from catalog.errors import Error
+from catalog.queries.awaited import is_awaited
 from coordinator.firing.engine import Cancelled
 from sources.server.position import APPLICATION, Position, Stopped, take_position
 from sources.server.session import connect

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.awaited import note_run
-from catalog.running import Run, Running, save_differences
-from catalog.telling import fail_run, finish_run
+from catalog.queries.awaited import note_run
+from catalog.queries.running import Run, Running, save_differences
+from catalog.queries.telling import fail_run, finish_run
 from coordinator.decide.failure_policy import why_not
 from coordinator.firing.engine import Cancelled
 from coordinator.results.failing import ends_all, failure_of, log_failure

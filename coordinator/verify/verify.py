@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
-from catalog.base_types import base_type_name
+from catalog.postgres.base_types import base_type_name
+from catalog.queries.running import Running
 from catalog.rows import rows_of
-from catalog.running import Running
 from coordinator.publish.publishing import Answer, apply_changes, table_name
 from coordinator.results.query import Ready
 from coordinator.verify.nearly import TOLERANCE, Unlike, without_near

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from catalog.errors import FeatureNotSupported
-from catalog.schema import Column, Tables, Views
-from catalog.signatures import Signatures
+from catalog.postgres.schema import Column, Tables, Views
+from catalog.postgres.signatures import Signatures
 from dialect.binding.canonical_text import read_query
 from dialect.binding.query import QueryBinder
 from dialect.binding.views import BoundViews

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from sqlglot import exp
 
-from catalog.signatures import Signatures
+from catalog.postgres.signatures import Signatures
 from dialect.binding.scope import Scope
 from dialect.bound.expression import Expression
 from dialect.bound.query import Query

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from catalog.signatures import FunctionKind, FunctionSignature
-from catalog.types import INT8, TEXT, SqlType
+from catalog.postgres.signatures import FunctionKind, FunctionSignature
+from catalog.postgres.types import INT8, TEXT, SqlType
 from dialect.binding.binder import Binder, Rule, folded
 from dialect.binding.casts import coerced, computed_type
 from dialect.binding.collation import collation_for, derive

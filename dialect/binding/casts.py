@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.signatures import Signatures
-from catalog.types import NO_TYPMOD, UNKNOWN, SqlType
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import NO_TYPMOD, UNKNOWN, SqlType
 from dialect.binding.collation import result_collation
 from dialect.binding.resolve import common_type, find_cast, find_length_function
 from dialect.bound.expression import Cast, CastMethod, Constant, Expression

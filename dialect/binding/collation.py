@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from catalog.errors import FeatureNotSupported, IndeterminateCollation
-from catalog.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION
+from catalog.postgres.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION
 from dialect.bound.expression import (
     Array,
     Case,

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.signatures import Signatures
+from catalog.postgres.signatures import Signatures
 from dialect.binding import calls, operators, subqueries, values
 from dialect.binding.binder import Rule
 from dialect.binding.scope import Scope

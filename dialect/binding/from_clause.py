@@ -10,9 +10,9 @@ from typing import Final
 from sqlglot import exp
 
 from catalog.errors import Error
-from catalog.schema import Table, TableName, Tables
-from catalog.signatures import Signatures
-from catalog.types import BOOLEAN
+from catalog.postgres.schema import Table, TableName, Tables
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import BOOLEAN
 from dialect.binding.binder import folded
 from dialect.binding.casts import as_common_type, cast
 from dialect.binding.expression import ExpressionBinder

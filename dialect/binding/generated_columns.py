@@ -8,9 +8,9 @@ from typing import Final
 from sqlglot import exp
 
 from catalog.errors import Error, FeatureNotSupported
-from catalog.schema import Table
-from catalog.signatures import Signatures
-from catalog.types import SqlType
+from catalog.postgres.schema import Table
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import SqlType
 from dialect.binding.canonical_text import read_query
 from dialect.binding.casts import cast
 from dialect.binding.expression import ExpressionBinder

@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.signatures import OperatorSignature
-from catalog.types import BOOLEAN
+from catalog.postgres.signatures import OperatorSignature
+from catalog.postgres.types import BOOLEAN
 from dialect.binding.binder import Binder, Rule, bare
 from dialect.binding.casts import coerced, computed_type
 from dialect.binding.collation import collation_for, derive

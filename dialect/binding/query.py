@@ -8,9 +8,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.schema import Tables
-from catalog.signatures import Signatures
-from catalog.types import INT8, TEXT, UNKNOWN, SqlType
+from catalog.postgres.schema import Tables
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import INT8, TEXT, UNKNOWN, SqlType
 from dialect.binding.binder import bare, folded
 from dialect.binding.calls import sort_key
 from dialect.binding.casts import as_common_type, coerced

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from catalog.signatures import FunctionKind, FunctionSignature, OperatorSignature, Signatures
-from catalog.types import (
+from catalog.postgres.signatures import FunctionKind, FunctionSignature, OperatorSignature, Signatures
+from catalog.postgres.types import (
     ANY,
     ANYARRAY,
     ANYCOMPATIBLE,

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, SqlType
+from catalog.postgres.types import BOOLEAN, SqlType
 from dialect.binding.binder import Binder, Rule
 from dialect.binding.unbindable import refused
 from dialect.bound.expression import (

@@ -8,9 +8,9 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-from catalog import types
-from catalog.signatures import Signatures
-from catalog.types import NO_TYPMOD, SqlType
+from catalog.postgres import types
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import NO_TYPMOD, SqlType
 from dialect.binding.binder import folded
 from dialect.binding.unbindable import refused, refused_node
 

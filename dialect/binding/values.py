@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.types import (
+from catalog.postgres.types import (
     BOOLEAN,
     DATE,
     INT4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catalog.errors import FeatureNotSupported
-from catalog.schema import TableName, View, Views
+from catalog.postgres.schema import TableName, View, Views
 from dialect.bound.query import Query
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 
 if TYPE_CHECKING:
     from dialect.bound.query import Query

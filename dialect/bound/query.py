@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from catalog.schema import TableName
-from catalog.types import SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import SqlType
 from dialect.bound.expression import Expression, SortKey
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from catalog.signatures import Signatures
-from catalog.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION, NO_TYPMOD, SqlType
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION, NO_TYPMOD, SqlType
 from dialect.bound.expression import (
     Aggregate,
     And,

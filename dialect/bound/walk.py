@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.bound.expression import Aggregate, Column, Expression, Window
 from dialect.bound.query import Query
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.expressions.array_text import elements_of
 from dialect.expressions.scalar import Array, Call, Cast, CastMethod, Constant, Element, Scalar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
-from catalog.types import INTERVAL, NAMES, NO_TYPMOD, UNKNOWN, SqlType, written_type
+from catalog.postgres.types import INTERVAL, NAMES, NO_TYPMOD, UNKNOWN, SqlType, written_type
 from dialect.binding.unbindable import refused
 from dialect.expressions.array_elements import element_of, with_element, written_elements
 from dialect.expressions.scalar import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from catalog.types import BOOLEAN, SqlType
+from catalog.postgres.types import BOOLEAN, SqlType
 from dialect.bound.expression import CastMethod, Quantifier, Truth
 
 __all__ = ["CastMethod", "Quantifier", "Truth"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from catalog import functions
-from catalog.storage import Decimal, Padded, Plain, Storage, Written
-from catalog.types import (
+from catalog.postgres import functions
+from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
+from catalog.postgres.types import (
     BPCHAR,
     HEADER,
     INT2,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from catalog.storage import Decimal, Storage, Written
+from catalog.postgres.storage import Decimal, Storage, Written
 from dialect.spark.equality import comparable
 from dialect.spark.numbers.shadows import is_computed, shadow_of
 from dialect.spark.numbers.written import converted, is_whole, is_written_number, number_of, order_key

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from catalog.comparisons import COMPARISONS as FUNCTIONS
-from catalog.storage import Decimal, Plain, Written
-from catalog.types import ANYARRAY, ANYENUM, BPCHAR, CHAR, JSONB, NAME, OID, TEXT, TIMETZ
+from catalog.postgres.comparisons import COMPARISONS as FUNCTIONS
+from catalog.postgres.storage import Decimal, Plain, Written
+from catalog.postgres.types import ANYARRAY, ANYENUM, BPCHAR, CHAR, JSONB, NAME, OID, TEXT, TIMETZ
 from dialect.expressions.scalar import Call
 from dialect.spark.equality import comparable
 from dialect.spark.moments import LAST_TIMESTAMP, timestamp_of_date

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from catalog.storage import (
+from catalog.postgres.storage import (
     FREE_NUMERIC,
     MAX_DIGITS,
     NO_DIGITS,
@@ -20,7 +20,7 @@ from catalog.storage import (
     Storage,
     Written,
 )
-from catalog.types import UUID, SqlType
+from catalog.postgres.types import UUID, SqlType
 from dialect.expressions.array_text import elements_of
 from dialect.expressions.interval_text import read_interval
 from dialect.expressions.moment_text import has_zone, read_date, read_time, read_timestamp

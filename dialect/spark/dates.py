@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from catalog.storage import Decimal, Plain
-from catalog.types import DATE
+from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.types import DATE
 from dialect.expressions.moment_text import INFINITE_MICROSECONDS
 from dialect.expressions.scalar import Call, Constant, Scalar
 from dialect.spark.moments import (

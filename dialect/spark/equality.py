@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from dialect.spark.numbers.written import is_whole, order_key, value_of
 from dialect.spark.rendered import Rendered, cast, text_literal
 from dialect.spark.shapes import parts_of, shaped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.spark.moments import infinity_of, once
 from dialect.spark.rendered import Rendered, interval, unsupported
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from catalog.storage import Plain
+from catalog.postgres.storage import Plain
 from dialect.expressions.interval_text import INFINITE, NEGATIVE_INFINITE
 from dialect.expressions.moment_text import (
     FIRST_DAY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import ListOf, Shaped
+from catalog.postgres.storage import ListOf, Shaped
 from dialect.spark.equality import comparable
 from dialect.spark.rendered import Rendered
 from dialect.spark.shapes import parts_of, shaped

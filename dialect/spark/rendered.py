@@ -8,7 +8,17 @@ from functools import reduce
 from typing import Final, TypeAlias, assert_never
 
 from catalog.errors import FeatureNotSupported, NotMaintainable
-from catalog.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from catalog.postgres.storage import (
+    MAX_DIGITS,
+    NO_DIGITS,
+    Decimal,
+    ListOf,
+    Padded,
+    Plain,
+    Shaped,
+    Storage,
+    Written,
+)
 from dialect.binding.unbindable import ELSEWHERE
 from dialect.expressions.scalar import Call
 

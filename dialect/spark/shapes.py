@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.storage import ListOf, Shaped
+from catalog.postgres.storage import ListOf, Shaped
 from dialect.spark.rendered import Rendered
 
 

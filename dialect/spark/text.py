@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
-from catalog.storage import Plain
-from catalog.types import C_COLLATIONS, TEXT, VARCHAR
+from catalog.postgres.storage import Plain
+from catalog.postgres.types import C_COLLATIONS, TEXT, VARCHAR
 from dialect.expressions.scalar import Call, Constant
 from dialect.spark.rendered import Builder, Rendered, failing, text_literal, unsupported
 

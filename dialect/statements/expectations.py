@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalog.errors import InvalidParameterValue
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 
 _NAME: Final = r'("(?:[^"]|"")+"|[^\s".,]+)'
 _PART: Final = re.compile(rf"\s*(?:{_NAME}\s*\.\s*)?{_NAME}\s+(\d+)\s*", re.ASCII)

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from catalog.errors import NotMaintainable
-from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
-from catalog.types import NUMERIC, SqlType
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from catalog.postgres.types import NUMERIC, SqlType
 from executors.reference.values.input import read
 from executors.reference.values.values import Interval, Row, Value, settled
 from executors.rows import Schema, arrow_schema

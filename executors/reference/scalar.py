@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias, assert_never
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import (
     And,
     Array,

@@ -22,7 +22,7 @@ from catalog.errors import (
     ProgramLimitExceeded,
     SubstringError,
 )
-from catalog.storage import MAX_DIGITS
+from catalog.postgres.storage import MAX_DIGITS
 
 # What `dialect/spark/rendered.py` makes Spark raise begins with the state.
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] ([0-9A-Z]{5}): ([^\n]*?)(?: SQLSTATE: P0001)?$", re.M)

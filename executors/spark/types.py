@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from executors.rows import WEIGHT, Schema, name_of
 from sources.decode.arrow import ELEMENTS, SHAPE, TEXT, VALUE
 

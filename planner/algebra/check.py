@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from catalog.types import BOOL, SqlType
+from catalog.postgres.types import BOOL, SqlType
 from dialect.expressions.scalar import And, Or, Reference, Scalar
 from dialect.expressions.walk import arguments, inside
 from planner.algebra.columns import column_numbers, refer

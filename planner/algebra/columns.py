@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 
 from catalog.errors import StatementTooComplex
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Reference, Scalar
 from dialect.expressions.walk import inside, transform_scalar
 from planner.algebra.logical import Aggregate, Computed, Field, Plan, Project, Scan, Union, Values, fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from catalog.types import BOOLEAN
+from catalog.postgres.types import BOOLEAN
 from dialect.expressions.scalar import And, Constant, Or, Scalar
 
 TRUE: Final = Constant("true", BOOLEAN)

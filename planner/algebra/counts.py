@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog import functions
-from catalog.comparisons import GREATER_INT8
-from catalog.types import BOOLEAN, INT8, SqlType
+from catalog.postgres import functions
+from catalog.postgres.comparisons import GREATER_INT8
+from catalog.postgres.types import BOOLEAN, INT8, SqlType
 from dialect.expressions.scalar import Call, Constant, Notation, Scalar
 from planner.algebra.columns import refer
 from planner.algebra.logical import AggregateCall, Field

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
-from catalog.comparisons import COMPARISONS as FUNCTIONS
-from catalog.comparisons import EQUAL
-from catalog.types import (
+from catalog.postgres.comparisons import COMPARISONS as FUNCTIONS
+from catalog.postgres.comparisons import EQUAL
+from catalog.postgres.types import (
     ANYARRAY,
     ANYENUM,
     BOOLEAN,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, assert_never
 
-from catalog.schema import TableName
-from catalog.types import SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Scalar
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 
 _ROWS: Final = 1000.0
 

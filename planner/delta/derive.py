@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from catalog.schema import Tables
-from catalog.types import BOOLEAN
+from catalog.postgres.schema import Tables
+from catalog.postgres.types import BOOLEAN
 from dialect.expressions.scalar import Scalar
 from dialect.spark.expressions import DEFAULT, Environment
 from planner.algebra.columns import Numbers, column_numbers, numbers_after, refer, references

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, TypeAlias, assert_never
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import (
     And,
     Array,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from catalog import functions
-from catalog.types import INT2, INT4, INT8, NUMERIC, SqlType
+from catalog.postgres import functions
+from catalog.postgres.types import INT2, INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Scalar
 from dialect.spark.expressions import DEFAULT, Environment, is_exact
 from planner.algebra.columns import Numbers, numbers_after, passing, refer, references, substitute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from catalog.schema import Tables
+from catalog.postgres.schema import Tables
 from dialect.expressions.scalar import Scalar
 from planner.algebra.equality import equal_columns
 from planner.delta.linear import Moments

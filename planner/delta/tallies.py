@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from catalog import functions
-from catalog.comparisons import EQUAL, GREATER_INT8
-from catalog.types import (
+from catalog.postgres import functions
+from catalog.postgres.comparisons import EQUAL, GREATER_INT8
+from catalog.postgres.types import (
     BOOLEAN,
     BPCHAR,
     DATE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, assert_never
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from dialect.expressions.scalar import Scalar
 from planner.algebra.logical import Aggregated, Computed, Field, Order
 

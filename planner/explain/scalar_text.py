@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from catalog import types
-from catalog.types import written_type
+from catalog.postgres import types
+from catalog.postgres.types import written_type
 from dialect.expressions.scalar import (
     And,
     Array,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, assert_never
 
-from catalog import functions
+from catalog.postgres import functions
 from dialect.expressions.scalar import Call, Case, Constant, Reference, Scalar
 from planner.algebra.conditions import conjuncts
 from planner.algebra.equality import interchangeable

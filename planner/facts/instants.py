@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from catalog.types import DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TIMESTAMP, TIMESTAMPTZ
+from catalog.postgres.types import DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TIMESTAMP, TIMESTAMPTZ
 from dialect.expressions.scalar import Constant
 
 _NUMBERS: Final = frozenset({INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from catalog.schema import Table, Tables
+from catalog.postgres.schema import Table, Tables
 from dialect.expressions.scalar import Constant, Reference
 from planner.algebra.columns import column_numbers
 from planner.algebra.counts import over_no_rows

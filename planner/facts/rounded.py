@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from catalog.types import FLOAT4, FLOAT8
+from catalog.postgres.types import FLOAT4, FLOAT8
 from planner.algebra.columns import references
 from planner.algebra.logical import (
     Aggregate,

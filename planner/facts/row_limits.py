@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.schema import Table, Tables
+from catalog.postgres.schema import Table, Tables
 from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.algebra.columns import column_numbers, references
 from planner.algebra.conditions import conjuncts, is_true

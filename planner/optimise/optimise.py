@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from catalog.schema import Tables
+from catalog.postgres.schema import Tables
 from planner.algebra.check import check_unnested
 from planner.algebra.columns import Numbers, keep, numbers_after
 from planner.algebra.logical import LogicalQuery, Plan, fields

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from catalog.comparisons import LESS
-from catalog.types import BOOLEAN
+from catalog.postgres.comparisons import LESS
+from catalog.postgres.types import BOOLEAN
 from dialect.expressions.scalar import Call, IsNull, Not, Notation, Scalar
 from planner.algebra.columns import Numbers, refer, renumbered, substitute
 from planner.algebra.conditions import conjunction, disjunction

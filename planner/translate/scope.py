@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from catalog.schema import Tables
+from catalog.postgres.schema import Tables
 from dialect.bound.expression import Expression
 from dialect.bound.query import CommonTable, Query
 from dialect.expressions.scalar import Scalar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.types import BOOLEAN
+from catalog.postgres.types import BOOLEAN
 from dialect.bound import query as bound
 from dialect.bound.query import SetKind
 from dialect.expressions.scalar import Not, Scalar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.types import BOOLEAN
+from catalog.postgres.types import BOOLEAN
 from dialect.bound.expression import Exists, Expression, Not, QuantifiedSubquery, Quantifier
 from dialect.bound.query import Query
 from dialect.expressions.scalar import Branch, Call, Case, Constant, IsNull, Scalar

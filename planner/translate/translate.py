@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from catalog.schema import Tables
+from catalog.postgres.schema import Tables
 from dialect.bound.expression import Cast, Constant, Expression, Output, SortKey
 from dialect.bound.query import Query, Select, SetOperation
 from dialect.depth import limited_depth

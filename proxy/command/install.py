@@ -8,8 +8,8 @@ from typing import Final
 
 import psycopg
 
-from catalog import postgres
 from catalog.errors import ConfigurationError
+from catalog.install import installer
 from coordinator.failures import in_one_line
 from dialect.statements.render import quoted
 from proxy.net.prerequisites import read_facts
@@ -25,11 +25,11 @@ async def prepare(address: str, login: str | None, verifying: str | None) -> tup
         await facts_of_role(connection, login)
         if verifying is not None:
             await facts_of_role(connection, verifying)
-        await postgres.install(connection)
+        await installer.install(connection)
         if login is not None:
-            await postgres.allow_login(connection, login)
+            await installer.allow_login(connection, login)
         if verifying is not None:
-            await postgres.allow_verifier(connection, verifying)
+            await installer.allow_verifier(connection, verifying)
         return lacks(await facts_of_role(connection, login))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from catalog.errors import Error
-from catalog.signatures import Signatures
+from catalog.postgres.signatures import Signatures
 from proxy.wire.verdict import Verdict
 
 Key: TypeAlias = tuple[str, str]

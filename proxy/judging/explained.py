@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any, Final
 
-from catalog.signatures import Signatures
+from catalog.postgres.signatures import Signatures
 from coordinator.planning.planning import Maintainable
 from dialect.bound.query import Query
 from dialect.bound.text import BoundText

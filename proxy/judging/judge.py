@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from catalog.description import Described, with_types
 from catalog.errors import NotMaintainable
-from catalog.signatures import Signatures
+from catalog.postgres.description import Described, with_types
+from catalog.postgres.signatures import Signatures
 from coordinator.planning.planning import KeptPlan, bind_described, plan_as_kept, plan_bound
 from coordinator.planning.statistics import statistics_from_json, statistics_of
 from dialect.statements.expectations import check_expectations

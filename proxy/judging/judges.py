@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from catalog.errors import CannotConnectNow
-from catalog.signatures import Signatures
+from catalog.postgres.signatures import Signatures
 from proxy.judging.exchange import HEADER, Ask, Forget, Key, Learn, Outcome, send
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from coordinator.decide.forecast import History, forecast
 from coordinator.planning.outlook import changed_rows, corrections_from, kind_of, scaled, stated
 from coordinator.planning.planning import Maintainable

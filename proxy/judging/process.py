@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalog.errors import Error, StatementTooComplex
-from catalog.signatures import Signatures
+from catalog.postgres.signatures import Signatures
 from proxy.judging.exchange import Ask, Forget, Key, Learn, Message, Outcome, receive, send
 from proxy.judging.judge import judge, read_question
 

@@ -15,11 +15,11 @@ from typing import Final
 
 import psycopg
 
-from catalog.asking import enter_run, leave_run
 from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared, ObjectNotInState
-from catalog.postgres import install, is_installed, read_verifier
-from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_signatures
+from catalog.install.installer import install, is_installed, read_verifier
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.signatures_reader import read_signatures
+from catalog.queries.run_requests import enter_run, leave_run
 from catalog.wording import one_line
 from proxy.judging.exchange import Head, Outcome, read_head
 from proxy.judging.judges import Judges

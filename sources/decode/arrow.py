@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 
 INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
 """The type of intervals; the parts of a NULL are NULL, so each of them has to be nullable."""

@@ -7,8 +7,8 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
-from catalog.types import OID
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
+from catalog.postgres.types import OID
 from sources.decode.arrow import arrow_type, shaped
 from sources.decode.lists import Elements, find_elements, find_shaped_elements
 from sources.decode.moments import decode_date, decode_interval, decode_timestamp

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import ProtocolViolation, ValueNotStorable
-from catalog.storage import StoredColumn
+from catalog.postgres.storage import StoredColumn
 from sources.decode.arrow import arrow_type
 from sources.decode.binary import decode_binary
 from sources.decode.nulls import spread

@@ -34,7 +34,7 @@ def find_elements(column: str, lists: Values) -> Elements:
 
 
 def find_shaped_elements(arrays: Values) -> tuple[Elements, pa.Array]:
-    """Where the elements of arrays lie, and the arrays' shapes as `catalog.storage.Shaped` has them."""
+    """Where the elements of arrays lie, and the arrays' shapes as `Shaped` has them."""
     dimensions = _dimensions(arrays)
     starts = arrays.starts.tolist()
     shapes = []

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from catalog.errors import ProtocolViolation, ValueNotStorable
-from catalog.storage import Decimal
+from catalog.postgres.storage import Decimal
 from sources.messages.octets import Values
 
 HEADER = 8

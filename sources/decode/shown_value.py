@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from catalog.errors import Error
-from catalog.storage import Decimal, ListOf, Plain, Shaped, StoredColumn, Written
+from catalog.postgres.storage import Decimal, ListOf, Plain, Shaped, StoredColumn, Written
 from dialect.expressions.array_text import written_array
 from dialect.expressions.moment_text import write_timestamp
 from sources.decode.binary import decode_binary

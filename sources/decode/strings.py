@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import ProtocolViolation, ValueNotStorable
-from catalog.storage import Padded, StoredColumn
-from catalog.types import BPCHAR, CHAR, JSONB, TIMETZ, UUID
+from catalog.postgres.storage import Padded, StoredColumn
+from catalog.postgres.types import BPCHAR, CHAR, JSONB, TIMETZ, UUID
 from sources.decode.moments import timetz_texts
 from sources.messages.octets import Values
 

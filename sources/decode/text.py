@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import FeatureNotSupported, ValueNotStorable
-from catalog.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, StoredColumn, Written
 from dialect.expressions.interval_text import read_interval
 from dialect.expressions.moment_text import read_date, read_time, read_timestamp
 from sources.decode.arrow import INTERVAL, arrow_type, shaped

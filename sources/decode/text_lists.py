@@ -29,7 +29,7 @@ def split_lists(texts: Iterable[str]) -> tuple[list[int], list[str | None]]:
 
 
 def split_arrays(texts: Iterable[str]) -> tuple[list[int], list[str | None], list[list[int]]]:
-    """Lengths and elements of arrays of any shape, and their shapes as `catalog.storage.Shaped` has them."""
+    """Lengths and elements of arrays of any shape, and their shapes as `Shaped` has them."""
     bounds: list[int] = [0]
     elements: list[str | None] = []
     shapes: list[list[int]] = []

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from catalog.errors import ProtocolViolation
-from catalog.storage import MAX_DIGITS, Decimal
+from catalog.postgres.storage import MAX_DIGITS, Decimal
 from sources.decode.arrow import TEXT, VALUE
 from sources.decode.nulls import spread
 from sources.decode.numeric import HEADER, NEGATIVE, Digits, decode_numeric, last_position

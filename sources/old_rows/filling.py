@@ -12,11 +12,11 @@ from typing import Final
 import psycopg
 from psycopg import Connection
 
+from catalog.capture.old_rows import forget_old_rows, name_old_rows, old_row_files, tell_keys, told_tables
+from catalog.capture.store import held_epoch
 from catalog.failpoints import failpoint
-from catalog.old_rows import forget_old_rows, name_old_rows, old_row_files, tell_keys, told_tables
+from catalog.postgres.shape import Leaf, Shape, read_shape
 from catalog.rows import value_of
-from catalog.shape import Leaf, Shape, read_shape
-from catalog.store import held_epoch
 from sources.messages.copied_rows import Rows
 from sources.messages.octets import Octets
 from sources.messages.pgoutput import ToldColumn

@@ -14,9 +14,7 @@ import psycopg
 from psycopg import Connection
 
 from catalog.backoff import Backoff
-from catalog.errors import Error, Fenced
-from catalog.failpoints import failpoint
-from catalog.store import (
+from catalog.capture.store import (
     Attempt,
     commit_capture,
     note_capture,
@@ -25,6 +23,8 @@ from catalog.store import (
     require_epoch,
     source_states,
 )
+from catalog.errors import Error, Fenced
+from catalog.failpoints import failpoint
 from catalog.wording import one_line
 from sources.old_rows.mirrors import Mirrors, mirrors_beside
 from sources.server.session import connect

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.shape import Attribute
-from catalog.storage import StoredColumn
+from catalog.postgres.shape import Attribute
+from catalog.postgres.storage import StoredColumn
 from sources.decode.columns import Decoded, decode_rows
 from sources.decode.unstorable import joined, reasons_of, with_reasons
 from sources.messages.counted_messages import Messages, messages_of

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import Connection
 
-from catalog.batch import Batch
-from catalog.captured import set_aside
+from catalog.capture.batch import Batch
+from catalog.capture.captured import set_aside
+from catalog.capture.store import Arrived, SourceState, held_epoch, manifest, source_states
 from catalog.errors import Error, ObjectNotInState
 from catalog.failpoints import failpoint
-from catalog.store import Arrived, SourceState, held_epoch, manifest, source_states
 from sources.messages.pgoutput import Relation
 from sources.messages.row_messages import Rows
 from sources.old_rows.lookup import Lookup, renewed

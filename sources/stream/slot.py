@@ -8,10 +8,10 @@ from typing import Final
 
 from psycopg import Connection, errors, pq
 
+from catalog.capture.slot import begin_capture, follow_slot, followed_slot
+from catalog.capture.store import held_epoch
 from catalog.errors import ObjectNotInState
 from catalog.rows import row_of, value_of
-from catalog.slot import begin_capture, follow_slot, followed_slot
-from catalog.store import held_epoch
 from sources.server.position import parse_lsn
 from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_server, refusal_of
 from sources.stream.replication import run_command, system_position

@@ -8,9 +8,9 @@ from typing import Final
 
 from psycopg import Connection
 
+from catalog.capture.slot import note_retained_wal
+from catalog.capture.store import note_capture, require_epoch
 from catalog.errors import ObjectNotInState
-from catalog.slot import note_retained_wal
-from catalog.store import note_capture, require_epoch
 from sources.stream.slot import SlotStatus, slot_status
 from sources.warehouse.site import Place
 

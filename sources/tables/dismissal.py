@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from psycopg import Connection
 
-from catalog.captured import forget_dismissed
-from catalog.slot import drop_followed_slot, end_capture
-from catalog.store import held_epoch, manifest
+from catalog.capture.captured import forget_dismissed
+from catalog.capture.slot import drop_followed_slot, end_capture
+from catalog.capture.store import held_epoch, manifest
 from sources.warehouse.site import Place
 
 

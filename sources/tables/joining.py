@@ -10,13 +10,13 @@ from typing import Final
 import psycopg
 from psycopg import Connection
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
+from catalog.capture.joining import begin_joining, blockers, joining_tables, note_state, ungranted
+from catalog.capture.store import held_epoch
 from catalog.errors import Error
 from catalog.failpoints import failpoint
-from catalog.joining import begin_joining, blockers, joining_tables, note_state, ungranted
+from catalog.postgres.shape import Shape, read_shape
 from catalog.rows import values_of
-from catalog.shape import Shape, read_shape
-from catalog.store import held_epoch
 from sources.server.position import Position, Stopped, take_position
 from sources.tables.registration import TableChanged, register
 from sources.tables.snapshot import copy_table

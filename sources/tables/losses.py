@@ -6,9 +6,9 @@ import logging
 
 from psycopg import Connection
 
-from catalog.captured import copy_anew
-from catalog.computed import forget_computed_with
-from catalog.store import held_epoch, manifest
+from catalog.capture.captured import copy_anew
+from catalog.capture.store import held_epoch, manifest
+from catalog.queries.computed import forget_computed_with
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import is_table_buffer
 

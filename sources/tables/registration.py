@@ -8,13 +8,13 @@ from dataclasses import replace
 import pyarrow.compute as pc
 from psycopg import Connection
 
-from catalog.batch import Batch
-from catalog.column_versions import save_columns
-from catalog.computed import forget_computed_from
+from catalog.capture.batch import Batch
+from catalog.capture.column_versions import save_columns
+from catalog.capture.joining import hold_copied, note_captured
+from catalog.capture.store import forget_batches, held_epoch, manifest, name_batches, note_unstorable
 from catalog.failpoints import failpoint
-from catalog.joining import hold_copied, note_captured
-from catalog.shape import Shape, read_shape
-from catalog.store import forget_batches, held_epoch, manifest, name_batches, note_unstorable
+from catalog.postgres.shape import Shape, read_shape
+from catalog.queries.computed import forget_computed_from
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import COMMIT_LSN, table_buffer
 

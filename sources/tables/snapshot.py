@@ -10,10 +10,10 @@ from typing import Final
 import pyarrow as pa
 from psycopg import IsolationLevel, sql
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from catalog.failpoints import failpoint
+from catalog.postgres.shape import Leaf, Shape
 from catalog.rows import mapping_of
-from catalog.shape import Leaf, Shape
 from sources.decode.columns import decode_rows
 from sources.decode.unstorable import reasons_of, with_reasons
 from sources.messages.copied_rows import Rows, copy_rows

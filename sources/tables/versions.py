@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from psycopg import Connection
 
-from catalog.column_versions import (
+from catalog.capture.column_versions import (
     columns_of_version,
     latest_columns,
     missing_values,
     outdated_columns,
     save_columns,
 )
-from catalog.shape import Attribute, read_shape
+from catalog.postgres.shape import Attribute, read_shape
 from sources.messages.pgoutput import ToldColumn
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.batch import Bound, Bounds
+from catalog.capture.batch import Bound, Bounds
 from sources.decode.arrow import VALUE, is_written
 
 MOST_CHARACTERS: Final = 64

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import Connection
 
-from catalog.batch import Batch
-from catalog.captured import emptied_at, hold_captured
+from catalog.capture.batch import Batch
+from catalog.capture.captured import emptied_at, hold_captured
+from catalog.capture.store import forget_batches, held_epoch, manifest, name_batches
 from catalog.failpoints import failpoint
-from catalog.store import forget_batches, held_epoch, manifest, name_batches
 from sources.decode.unstorable import alike
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer

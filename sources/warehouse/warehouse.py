@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from catalog.errors import DamagedBatch, DiskFull, Error, InputOutputError
 from sources.decode.arrow import columns_with_bounds
 from sources.decode.unstorable import UNSTORABLE, unstorable_of

@@ -8,7 +8,7 @@ from typing import Final
 import psycopg
 import pytest
 
-from catalog.refusals import REFUSALS
+from catalog.install.refusals import REFUSALS
 from dialect.binding.unbindable import UNBINDABLE
 from dialect.statements.options import OPTIONS
 from planner.algebra.refused import Refused

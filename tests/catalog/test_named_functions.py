@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from catalog import functions
-from catalog.comparisons import COMPARISONS
-from catalog.signatures import Signatures
+from catalog.postgres import functions
+from catalog.postgres.comparisons import COMPARISONS
+from catalog.postgres.signatures import Signatures
 from tests.support.binding.cases import read_snapshot
 
 NAMED = {name: oid for name, oid in vars(functions).items() if name.isupper() and isinstance(oid, int)}

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 from sqlglot import exp
 
-from catalog import types
 from catalog.errors import Error
-from catalog.refusals import REFUSALS
-from catalog.storage import MAINTAINED
+from catalog.install.refusals import REFUSALS
+from catalog.postgres import types
+from catalog.postgres.storage import MAINTAINED
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from dialect.binding.unbindable import UNBINDABLE

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.types import BPCHAR, INT4, NUMERIC, TIMESTAMP, VARCHAR, SqlType, numeric_digits, written_type
+from catalog.postgres.types import (
+    BPCHAR,
+    INT4,
+    NUMERIC,
+    TIMESTAMP,
+    VARCHAR,
+    SqlType,
+    numeric_digits,
+    written_type,
+)
 
 CASES = {
     SqlType(INT4): "int4",

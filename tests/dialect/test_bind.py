@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import FeatureNotSupported, StatementTooComplex
-from catalog.schema import Column
-from catalog.types import FLOAT8, INT4, INT8, NUMERIC, SqlType
+from catalog.postgres.schema import Column
+from catalog.postgres.types import FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded, statements

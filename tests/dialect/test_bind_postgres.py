@@ -15,9 +15,9 @@ from psycopg import AsyncConnection
 from psycopg.errors import DatabaseError
 
 from catalog.errors import FeatureNotSupported
-from catalog.schema import TableName
-from catalog.signatures_postgres import read_signatures
-from catalog.types import BOOL
+from catalog.postgres.schema import TableName
+from catalog.postgres.signatures_reader import read_signatures
+from catalog.postgres.types import BOOL
 from dialect.binding.bind import bind
 from tests.support.binding.cases import (
     FOLDER,

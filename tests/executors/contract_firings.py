@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from catalog.errors import DivisionByZero, Error, NumericValueOutOfRange
-from catalog.schema import TableName
-from catalog.storage import Decimal as DecimalStorage
-from catalog.storage import ListOf, Plain
-from catalog.types import (
+from catalog.postgres.schema import TableName
+from catalog.postgres.storage import Decimal as DecimalStorage
+from catalog.postgres.storage import ListOf, Plain
+from catalog.postgres.types import (
     BOOL,
     BYTEA,
     DATE,

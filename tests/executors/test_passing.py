@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from catalog.storage import Plain
-from catalog.types import INT4, SqlType
+from catalog.postgres.storage import Plain
+from catalog.postgres.types import INT4, SqlType
 from dialect.expressions.scalar import Constant, Reference
 from executors.executor import InFile, InMemory
 from executors.passing import pass_on

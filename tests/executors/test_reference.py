@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from catalog.schema import TableName
-from catalog.types import BOOLEAN, INT4, INT8, SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import BOOLEAN, INT4, INT8, SqlType
 from dialect.expressions.scalar import Call, Constant, IsNull, Notation, Or, Reference, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.values.values import Bag

@@ -11,9 +11,9 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from catalog import types
 from catalog.errors import Error
-from catalog.types import SqlType
+from catalog.postgres import types
+from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import OWN_FUNCTIONS
 from executors.reference.values.aggregate_functions import AGGREGATES
 from executors.reference.values.casts import LENGTHS

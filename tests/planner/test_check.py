@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from catalog.schema import TableName
-from catalog.types import BOOL, INT4, INT8, SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import BOOL, INT4, INT8, SqlType
 from dialect.expressions.scalar import And, Constant, Reference
 from planner.algebra.check import check, check_unnested
 from planner.algebra.columns import passing, refer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.values.values import Bag

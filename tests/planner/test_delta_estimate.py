@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from catalog.schema import TableName
-from catalog.types import BOOLEAN, INT8, SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import BOOLEAN, INT8, SqlType
 from dialect.expressions.scalar import Constant, Scalar
 from executors.reference.firing import Changes
 from executors.reference.values.values import Row

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
-from catalog.types import BOOLEAN
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import BOOLEAN
 from executors.reference.firing import Changes
 from planner.algebra.columns import Numbers, refer
 from planner.algebra.conditions import conjunction

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Column, ForeignKey, Table, TableName, Tables
-from catalog.types import BOOLEAN
+from catalog.postgres.schema import Column, ForeignKey, Table, TableName, Tables
+from catalog.postgres.types import BOOLEAN
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.values.values import Bag

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from planner.algebra.statistics import Statistics, TableStatistics
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan, NodeBuffer

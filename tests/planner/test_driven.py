@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.storage import Plain
-from catalog.types import INT4, SqlType
+from catalog.postgres.storage import Plain
+from catalog.postgres.types import INT4, SqlType
 from executors.rows import Schema
 from executors.spark.compile.subplan import compile_subplan
 from planner.algebra.conditions import TRUE

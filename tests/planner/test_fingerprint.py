@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from catalog.schema import TableName
-from catalog.types import INT4, SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import INT4, SqlType
 from dialect.expressions.scalar import (
     And,
     ArrayComparison,

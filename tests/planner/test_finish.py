@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from dialect.expressions.postgres import quoted, write
 from dialect.expressions.scalar import Reference
 from executors.reference.evaluate import evaluate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from catalog.measured import Measured
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
+from catalog.queries.measured import Measured
 from planner.cost import Weights
 from planner.delta_program import FEATURES
 from planner.fitting import fit, non_negative_least_squares

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidParameterValue
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from dialect.statements.options import METHODS, PACES
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import Statistics, TableStatistics

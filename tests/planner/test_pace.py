@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
-from catalog.types import BOOLEAN, NUMERIC, SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import BOOLEAN, NUMERIC, SqlType
 from planner.algebra.columns import refer
 from planner.algebra.logical import (
     Filter,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from coordinator.decide.pacing import Paced, due, rows_of, tables_below
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes

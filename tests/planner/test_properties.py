@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Table, TableName, Tables
-from catalog.types import BOOLEAN
+from catalog.postgres.schema import Table, TableName, Tables
+from catalog.postgres.types import BOOLEAN
 from dialect.expressions.scalar import Branch, Case, Coalesce, Constant, IsNull, NullIf, Or, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.values.values import Bag, Row, equality_key

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from dialect.binding.canonical_text import read_query
 from dialect.binding.query import QueryBinder
 from dialect.binding.views import BoundViews

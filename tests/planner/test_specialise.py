@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
-from catalog.types import BOOLEAN
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import BOOLEAN
 from executors.reference.firing import Changes, consolidated
 from planner.algebra.columns import Numbers, refer
 from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields

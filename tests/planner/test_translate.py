@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from catalog.schema import Column
-from catalog.types import INT4, SqlType
+from catalog.postgres.schema import Column
+from catalog.postgres.types import INT4, SqlType
 from tests.support.binding.cases import Snapshot, read_snapshot, recorded, statements
 from tests.support.planning.cases import FOLDER, QUERIES, plan_text, record_plans, recorded_plans
 from tests.support.recording import RECORDING

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import StatementTooComplex
-from catalog.schema import Column
-from catalog.types import INT8, SqlType
+from catalog.postgres.schema import Column
+from catalog.postgres.types import INT8, SqlType
 from dialect.binding.bind import bind
 from dialect.bound.expression import Column as BoundColumn
 from dialect.bound.expression import Constant

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from psycopg import AsyncConnection
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from executors.reference.evaluate import evaluate
 from executors.reference.values.values import Bag
 from tests.support.binding.cases import Snapshot, look, record, recorded, statements

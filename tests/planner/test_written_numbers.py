@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from catalog.schema import TableName
-from catalog.storage import FREE_NUMERIC, Decimal, Written
-from catalog.types import NUMERIC, SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.storage import FREE_NUMERIC, Decimal, Written
+from catalog.postgres.types import NUMERIC, SqlType
 from dialect.binding.canonical_text import read_query
 from dialect.binding.query import QueryBinder
 from dialect.binding.views import BoundViews

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from catalog.description import Described
 from catalog.errors import Error
-from catalog.schema import Column, TableName, View
-from catalog.types import INT4, SqlType
+from catalog.postgres.description import Described
+from catalog.postgres.schema import Column, TableName, View
+from catalog.postgres.types import INT4, SqlType
 from coordinator.planning.planning import Maintainable, bind_described, plan_bound
 from coordinator.planning.statistics import statistics_of, statistics_to_json
 from dialect.statements.places import places_in

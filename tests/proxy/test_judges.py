@@ -14,8 +14,8 @@ from typing import Any
 from unittest.mock import patch
 
 from catalog.errors import CannotConnectNow, Error, StatementTooComplex
-from catalog.schema import Table
-from catalog.types import INT4
+from catalog.postgres.schema import Table
+from catalog.postgres.types import INT4
 from proxy.judging.exchange import Outcome, read_head
 from proxy.judging.judges import Judges
 from proxy.judging.process import judged

@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from catalog.capture.store import manifest, take_over
 from catalog.errors import Fenced
-from catalog.store import manifest, take_over
 from sources.stream.capture import Capture
 from sources.stream.slot import SlotStatus
 from sources.stream.watch import warned_share

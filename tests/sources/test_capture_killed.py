@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from catalog.capture.store import manifest
 from catalog.failpoints import VARIABLE
-from catalog.store import manifest
 from tests.support.capture.ledger import Writer, prepare
 from tests.support.capture.site import SETTINGS, Site
 from tests.support.running import servers

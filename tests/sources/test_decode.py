@@ -12,8 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import Error, ProtocolViolation, ValueNotStorable
-from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, Shaped, Storage, StoredColumn, stored_column
-from catalog.types import BPCHAR, INT4, NUMERIC, TEXT, TIMESTAMP, UUID, SqlType
+from catalog.postgres.storage import (
+    FREE_NUMERIC,
+    Decimal,
+    ListOf,
+    Plain,
+    Shaped,
+    Storage,
+    StoredColumn,
+    stored_column,
+)
+from catalog.postgres.types import BPCHAR, INT4, NUMERIC, TEXT, TIMESTAMP, UUID, SqlType
 from sources.decode.arrow import arrow_type, columns_with_bounds
 from sources.decode.columns import BLOCK_ROWS, Decoded, decode_rows
 from sources.messages.fields import Layout

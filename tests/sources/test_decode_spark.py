@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Padded, Plain, Storage
+from catalog.postgres.storage import FREE_NUMERIC, Decimal, ListOf, Padded, Plain, Storage
 from dialect.expressions.moment_text import (
     FIRST_DAY,
     INFINITE_DAYS,

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from catalog.capture.store import manifest, take_over
 from catalog.failpoints import VARIABLE
-from catalog.store import manifest, take_over
 from coordinator.process.capture_thread import Capturing
 from sources.tables import snapshot
 from sources.tables.joining import join_tables

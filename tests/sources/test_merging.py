@@ -10,9 +10,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
+from catalog.capture.store import manifest, name_batches, take_over
 from catalog.errors import Fenced
-from catalog.store import manifest, name_batches, take_over
 from sources.warehouse import merging
 from sources.warehouse.merging import choose, consolidated, merge_batches, merged_batches
 from sources.warehouse.site import Place

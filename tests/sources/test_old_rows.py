@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.store import manifest
+from catalog.capture.store import manifest
 from sources.old_rows import filling
 from sources.old_rows.mirrors import mirrors_beside
 from sources.warehouse.warehouse import WEIGHT, table_buffer

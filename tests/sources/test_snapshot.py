@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from catalog.joining import blockers
-from catalog.shape import read_shape
+from catalog.capture.joining import blockers
+from catalog.postgres.shape import read_shape
 from sources.messages.copied_rows import copy_rows
 from sources.server.position import Stopped, take_position
 from sources.tables import snapshot

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import ProtocolViolation
-from catalog.shape import Attribute
-from catalog.storage import Plain, StoredColumn
-from catalog.types import INT4, INT8, TEXT, SqlType
+from catalog.postgres.shape import Attribute
+from catalog.postgres.storage import Plain, StoredColumn
+from catalog.postgres.types import INT4, INT8, TEXT, SqlType
 from sources.messages.pgoutput import ToldColumn
 from sources.messages.row_messages import Rows
 from sources.stream import transactions

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.batch import Batch, Bounds
+from catalog.capture.batch import Batch, Bounds
 from catalog.errors import DamagedBatch, InputOutputError
 from sources.warehouse.warehouse import CONTROL, Warehouse, table_buffer
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.batch import Bounds
-from catalog.storage import FREE_NUMERIC, Decimal, ListOf, Plain, StoredColumn, Written
-from catalog.types import NUMERIC, SqlType
+from catalog.capture.batch import Bounds
+from catalog.postgres.storage import FREE_NUMERIC, Decimal, ListOf, Plain, StoredColumn, Written
+from catalog.postgres.types import NUMERIC, SqlType
 from coordinator.publish.copy_rows import as_csv
 from sources.decode.arrow import arrow_type
 from sources.decode.binary import decode_binary

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import MAX_DIGITS, Decimal
+from catalog.postgres.storage import MAX_DIGITS, Decimal
 from dialect.spark.numbers.long_division import QUOTIENT, long_quotient
 from dialect.spark.numbers.written import number_of, written
 from dialect.spark.rendered import Number, Rendered, absolute, cast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from catalog.storage import Plain
+from catalog.postgres.storage import Plain
 from dialect.expressions.scalar import Call
 from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import Builder, Rendered, cast, failing

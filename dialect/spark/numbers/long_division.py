@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import MAX_DIGITS, Decimal, Written
+from catalog.postgres.storage import MAX_DIGITS, Decimal, Written
 from dialect.spark.numbers.written import scale_of_text, text_of
 from dialect.spark.rendered import Rendered, named, spark_type, text_literal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import MAX_DIGITS, Decimal, ListOf, Written
+from catalog.postgres.storage import MAX_DIGITS, Decimal, ListOf, Written
 from dialect.spark.numbers.written import converted, fields_of, scale_of_text, text_of
 from dialect.spark.rendered import Rendered, named, spark_type
 

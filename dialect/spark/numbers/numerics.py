@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from catalog import functions
-from catalog.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
+from catalog.postgres import functions
+from catalog.postgres.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
 from dialect.expressions.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constant, Scalar
 from dialect.spark.numbers.division import MOST_SCALE, divided
 from dialect.spark.numbers.long_division import long_quotient

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from catalog import functions
-from catalog.storage import Decimal, Plain, Written
+from catalog.postgres import functions
+from catalog.postgres.storage import Decimal, Plain, Written
 from dialect.spark.numbers.written import SPECIAL, fields_of, is_whole, number_of
 from dialect.spark.rendered import Number, Rendered, cast, named, spark_type
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from catalog.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
+from catalog.postgres.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
 from dialect.spark.rendered import (
     Number,
     Rendered,

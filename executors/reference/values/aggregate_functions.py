@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
-from catalog.types import FLOAT4, FLOAT8, INT8, INTERVAL, NUMERIC
+from catalog.postgres.types import FLOAT4, FLOAT8, INT8, INTERVAL, NUMERIC
 from executors.reference.values.floats import single
 from executors.reference.values.integers import fitting
 from executors.reference.values.numerics import (

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from catalog.errors import NumericValueOutOfRange
-from catalog.types import HEADER, INT2, INT4, INT8, numeric_digits
+from catalog.postgres.types import HEADER, INT2, INT4, INT8, numeric_digits
 from executors.reference.values.floats import rounded, single
 from executors.reference.values.integers import fitting
 from executors.reference.values.numerics import rescaled, scale

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from catalog.comparisons import COMPARISONS as FUNCTIONS
-from catalog.types import ANYENUM, JSONB, TIMETZ
+from catalog.postgres.comparisons import COMPARISONS as FUNCTIONS
+from catalog.postgres.types import ANYENUM, JSONB, TIMETZ
 from executors.reference.values.values import Definitions, Value, order_key
 
 _OUTCOMES: Final = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}

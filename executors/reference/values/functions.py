@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from catalog.types import BPCHAR, NO_TYPMOD, SqlType
+from catalog.postgres.types import BPCHAR, NO_TYPMOD, SqlType
 from executors.reference.values.casts import CASTS, LENGTHS
 from executors.reference.values.comparisons import COMPARISONS
 from executors.reference.values.dates import DATES

@@ -9,9 +9,9 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache, partial
 from typing import Final
 
-from catalog import types
 from catalog.errors import InvalidTextRepresentation
-from catalog.types import SqlType
+from catalog.postgres import types
+from catalog.postgres.types import SqlType
 from executors.reference.values.floats import single
 from executors.reference.values.integers import fitting
 from executors.reference.values.numerics import rescaled, scale

@@ -8,7 +8,7 @@ from operator import add, mul, neg, sub
 from typing import Final
 
 from catalog.errors import DivisionByZero, NumericValueOutOfRange
-from catalog.types import INT2, INT4, INT8, OID
+from catalog.postgres.types import INT2, INT4, INT8, OID
 from executors.reference.values.values import Definitions
 
 _BITS: Final = {INT2: 16, INT4: 32, INT8: 64}

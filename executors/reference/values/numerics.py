@@ -16,7 +16,7 @@ from functools import reduce
 from typing import Final
 
 from catalog.errors import DivisionByZero
-from catalog.storage import FREE_SCALE
+from catalog.postgres.storage import FREE_SCALE
 from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN
 from dialect.spark.numbers.long_sum import MOST_BEFORE
 from executors.reference.values.values import Definitions

@@ -6,7 +6,7 @@ import math
 from datetime import date, datetime, time
 from decimal import Decimal
 
-from catalog.types import BPCHAR, FLOAT4, HEADER, NO_TYPMOD, SqlType
+from catalog.postgres.types import BPCHAR, FLOAT4, HEADER, NO_TYPMOD, SqlType
 from executors.reference.values.floats import single
 from executors.reference.values.integers import quotient, remainder
 from executors.reference.values.values import ELEMENTS, Interval, Value

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from catalog.errors import InvalidEscapeSequence, InvalidParameterValue, SubstringError
-from catalog.types import INT4
+from catalog.postgres.types import INT4
 from executors.reference.values.integers import fitting
 from executors.reference.values.values import Definitions
 

@@ -15,8 +15,8 @@ from decimal import Decimal
 from functools import total_ordering
 from typing import Any, Final, TypeAlias
 
-from catalog import types
-from catalog.schema import TableName
+from catalog.postgres import types
+from catalog.postgres.schema import TableName
 
 Value: TypeAlias = object
 Row: TypeAlias = tuple[Value, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from catalog import functions
-from catalog.storage import Decimal, Plain
-from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from catalog.postgres import functions
+from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Scalar
 from dialect.spark.equality import comparable, greatest, least
 from dialect.spark.expressions import Environment, render

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from catalog import functions
-from catalog.storage import ListOf, Plain
+from catalog.postgres import functions
+from catalog.postgres.storage import ListOf, Plain
 from dialect.expressions.scalar import Constant, Scalar
 from dialect.spark.equality import has_forms, identity
 from dialect.spark.expressions import Environment

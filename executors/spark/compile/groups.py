@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from catalog.storage import Plain, Written
+from catalog.postgres.storage import Plain, Written
 from dialect.spark.equality import comparable, greatest, has_forms, identity, least
 from dialect.spark.expressions import Environment, render
 from dialect.spark.rendered import Rendered, unsupported

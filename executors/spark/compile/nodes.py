@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from catalog.storage import Storage
+from catalog.postgres.storage import Storage
 from dialect.expressions.scalar import Scalar
 from dialect.spark.comparisons import compared
 from dialect.spark.equality import has_forms, identity, is_identified

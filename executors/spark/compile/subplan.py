@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from catalog.storage import NO_DIGITS, Storage
-from catalog.types import NUMERIC
+from catalog.postgres.storage import NO_DIGITS, Storage
+from catalog.postgres.types import NUMERIC
 from dialect.spark.expressions import DEFAULT, Environment
 from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import common_storage, unsupported

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.storage import Decimal, Plain
-from catalog.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.spark.casts import DIGITS
 from dialect.spark.equality import is_negative_zero
 from dialect.spark.moments import infinite_interval, infinity_of

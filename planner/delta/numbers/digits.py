@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
-from catalog import functions
-from catalog.storage import NO_DIGITS, Decimal, Storage
+from catalog.postgres import functions
+from catalog.postgres.storage import NO_DIGITS, Decimal, Storage
 from dialect.expressions.scalar import Branch, Call, Case, Coalesce, Constant, IsNull, Not, Scalar
 
 _SCALED: Final = (

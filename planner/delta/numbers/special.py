@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from catalog import functions
-from catalog.comparisons import EQUAL
-from catalog.types import BOOLEAN, DEFAULT_COLLATION, FLOAT8, NUMERIC, TEXT, SqlType
+from catalog.postgres import functions
+from catalog.postgres.comparisons import EQUAL
+from catalog.postgres.types import BOOLEAN, DEFAULT_COLLATION, FLOAT8, NUMERIC, TEXT, SqlType
 from dialect.expressions.scalar import (
     BEYOND,
     LONG_SUM,

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from catalog import functions
-from catalog.types import INT4, INT8, NUMERIC, SqlType
+from catalog.postgres import functions
+from catalog.postgres.types import INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Branch, Case, Cast, CastMethod, Coalesce, Constant, Scalar
 from planner.algebra.columns import Numbers, passing, refer
 from planner.algebra.logical import Aggregate, Aggregated, Computed, Field, Plan, Project, fields

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
-from catalog import functions
 from catalog.errors import FeatureNotSupported
-from catalog.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
-from catalog.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
+from catalog.postgres import functions
+from catalog.postgres.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
+from catalog.postgres.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
 from dialect.expressions.scalar import (
     SHOWN,
     And,

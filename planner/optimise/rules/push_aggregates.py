@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from catalog import functions
+from catalog.postgres import functions
 from dialect.expressions.scalar import Reference
 from planner.algebra.columns import Numbers, column_numbers, references
 from planner.algebra.equality import agrees

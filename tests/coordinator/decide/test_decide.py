@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, precondition, rule
 
-from catalog.running import Failure, Run, Running
+from catalog.queries.running import Failure, Run, Running
 from coordinator.decide.actions import (
     Action,
     CheckDrift,

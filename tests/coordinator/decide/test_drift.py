@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from coordinator.decide.drift import Worked, expected_rows, has_read, is_astray, is_misjudged
 from coordinator.decide.pacing import Paced, due, outgrown
 from coordinator.planning.outlook import Outlook, at_the_beginning

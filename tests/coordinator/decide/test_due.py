@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.running import Run, Running
+from catalog.queries.running import Run, Running
 from coordinator.decide.due import Situation, due_moment, groups
 
 NOW = datetime(2025, 3, 1, 6, 0, 1, tzinfo=UTC)

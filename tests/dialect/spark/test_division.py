@@ -14,8 +14,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from catalog.storage import FREE_NUMERIC
-from catalog.storage import Decimal as Numeric
+from catalog.postgres.storage import FREE_NUMERIC
+from catalog.postgres.storage import Decimal as Numeric
 from dialect.spark.numbers.division import divided
 from dialect.spark.numbers.long_division import long_quotient
 from dialect.spark.rendered import Rendered, spark_type

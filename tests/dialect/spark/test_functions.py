@@ -17,9 +17,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from catalog import functions
-from catalog.storage import Plain
-from catalog.types import BOOL, INTERVAL
+from catalog.postgres import functions
+from catalog.postgres.storage import Plain
+from catalog.postgres.types import BOOL, INTERVAL
 from dialect.expressions.postgres import write
 from dialect.expressions.scalar import OWN_FUNCTIONS, Call, Reference
 from dialect.spark.casts import CASTS

@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from catalog.storage import Plain, StoredColumn
-from catalog.types import DATE, INT4, INTERVAL, TIMESTAMP, TIMESTAMPTZ
+from catalog.postgres.storage import Plain, StoredColumn
+from catalog.postgres.types import DATE, INT4, INTERVAL, TIMESTAMP, TIMESTAMPTZ
 from coordinator.publish.copy_rows import as_csv
 from dialect.expressions.moment_text import INFINITE_MICROSECONDS, read_timestamp
 from dialect.expressions.scalar import Call

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from catalog.errors import FeatureNotSupported
-from catalog.signatures import TypeSignature
-from catalog.storage import ListOf, Plain
-from catalog.types import DATE, INTERVAL, JSONB, NO_COLLATION, NUMERIC, TEXT, TIMETZ, SqlType
+from catalog.postgres.signatures import TypeSignature
+from catalog.postgres.storage import ListOf, Plain
+from catalog.postgres.types import DATE, INTERVAL, JSONB, NO_COLLATION, NUMERIC, TEXT, TIMETZ, SqlType
 from dialect.expressions.scalar import Extreme, Reference
 from dialect.spark.expressions import Environment, is_exact
 from dialect.spark.order import sort_key

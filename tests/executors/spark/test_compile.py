@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from dialect.spark.expressions import DEFAULT
 from executors.reference.firing import Changes
 from executors.spark.executor import SparkExecutor, spark_schemas

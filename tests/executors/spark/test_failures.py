@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.errors import Error
-from catalog.storage import Plain
-from catalog.types import INT2, INT4, INT8, SqlType
+from catalog.postgres.storage import Plain
+from catalog.postgres.types import INT2, INT4, INT8, SqlType
 from dialect.expressions.scalar import Call, Notation
 from dialect.spark.numbers.integers import INTEGERS
 from dialect.spark.rendered import Rendered

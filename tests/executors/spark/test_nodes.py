@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.errors import CardinalityViolation, DivisionByZero, Error, NumericValueOutOfRange
-from catalog.storage import Decimal as DecimalStorage
-from catalog.storage import Plain, Storage
-from catalog.types import BOOL, DATE, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, SqlType
+from catalog.postgres.storage import Decimal as DecimalStorage
+from catalog.postgres.storage import Plain, Storage
+from catalog.postgres.types import BOOL, DATE, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, SqlType
 from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scalar
 from dialect.spark.expressions import DEFAULT, render
 from executors.executor import Firing, InFile, Part, Range

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from catalog.batch import Batch
-from catalog.schema import TableName
+from catalog.capture.batch import Batch
+from catalog.postgres.schema import TableName
 from coordinator.decide.pacing import Paced, due, rows_of, tables_below
 from coordinator.firing.batches import Shelf
 from coordinator.firing.round import Round

@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
+from catalog.capture.store import manifest
 from catalog.failpoints import VARIABLE
-from catalog.store import manifest
 from sources.warehouse.merging import FEWEST_BATCHES
 from sources.warehouse.warehouse import table_buffer
 from tests.support.answers.answering import check, refresh, wait_until_answered

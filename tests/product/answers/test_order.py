@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from catalog.running import forget_history
+from catalog.queries.running import forget_history
 from tests.support.answers.answering import (
     ANSWER_SECONDS,
     ask,

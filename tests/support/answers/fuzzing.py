@@ -17,8 +17,8 @@ import psycopg
 from psycopg import AsyncConnection
 from pyspark.sql import SparkSession
 
-from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_signatures
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.signatures_reader import read_signatures
 from executors.spark.session import SparkSettings, close_session, open_session
 from sources.warehouse.warehouse import Warehouse
 from tests.support.answers.histories import Player

@@ -19,12 +19,12 @@ import psycopg
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from catalog.errors import Error, FeatureNotSupported
-from catalog.schema import TableName
-from catalog.signatures import Signatures
-from catalog.storage import stored_column
-from catalog.types import SqlType
+from catalog.postgres.schema import TableName
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.storage import stored_column
+from catalog.postgres.types import SqlType
 from coordinator.firing.batches import Shelf
 from coordinator.firing.round import Round
 from coordinator.firing.work import NOTHING_READ, Offsets

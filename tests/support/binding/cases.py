@@ -11,8 +11,8 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from catalog.errors import Error
-from catalog.schema import Column, ForeignKey, Table, TableName, Tables
-from catalog.signatures import (
+from catalog.postgres.schema import Column, ForeignKey, Table, TableName, Tables
+from catalog.postgres.signatures import (
     CastSignature,
     Collation,
     FunctionSignature,
@@ -21,7 +21,7 @@ from catalog.signatures import (
     TypeSignature,
     make_signatures,
 )
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 from dialect.binding.bind import bind
 from dialect.bound.text import BoundText
 from tests.support.binding.relations import read_canonical_text, read_table

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from psycopg import AsyncConnection
 
-from catalog.signatures_postgres import read_signatures
+from catalog.postgres.signatures_reader import read_signatures
 from tests.support.binding.cases import FOLDER, Snapshot
 from tests.support.binding.relations import read_table
 from tests.support.checkout import ROOT

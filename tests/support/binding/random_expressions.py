@@ -9,9 +9,9 @@ from functools import cache, partial
 
 from hypothesis import strategies as st
 
-from catalog.schema import Table
-from catalog.signatures import FunctionSignature, OperatorSignature, Signatures
-from catalog.types import (
+from catalog.postgres.schema import Table
+from catalog.postgres.signatures import FunctionSignature, OperatorSignature, Signatures
+from catalog.postgres.types import (
     BOOL,
     BPCHAR,
     DATE,

@@ -7,8 +7,8 @@ from typing import Any, Final, LiteralString
 from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.rows import tuple_row
 
-from catalog.description import table_from
-from catalog.schema import Table
+from catalog.postgres.description import table_from
+from catalog.postgres.schema import Table
 from tests.support.checkout import ROOT
 
 _ROUTINES: Final = ROOT / "catalog" / "routines"

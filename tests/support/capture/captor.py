@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 
+from catalog.capture.store import take_over
 from catalog.errors import Fenced
-from catalog.store import take_over
 from sources.stream import transactions
 from sources.stream.capture import Capture
 from sources.warehouse.site import Place

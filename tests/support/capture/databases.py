@@ -16,9 +16,9 @@ from typing import Any
 
 import psycopg
 
-from catalog import postgres
-from catalog.batch import Batch
-from catalog.store import manifest
+from catalog.capture.batch import Batch
+from catalog.capture.store import manifest
+from catalog.install import installer
 from coordinator.process.orders import Orders
 from sources.decode.arrow import TEXT, VALUE
 from sources.warehouse.warehouse import WEIGHT, Warehouse, table_buffer
@@ -32,7 +32,7 @@ def install(dsn: str) -> None:
 
     async def run() -> None:
         async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
-            await postgres.install(connection)
+            await installer.install(connection)
 
     asyncio.run(run())
 

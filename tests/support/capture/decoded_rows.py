@@ -16,10 +16,10 @@ import psycopg
 import pyarrow as pa
 
 from catalog.errors import ValueNotStorable
-from catalog.signatures import TypeSignature
-from catalog.signatures_postgres import read_signatures
-from catalog.storage import StoredColumn, stored_column
-from catalog.types import SqlType
+from catalog.postgres.signatures import TypeSignature
+from catalog.postgres.signatures_reader import read_signatures
+from catalog.postgres.storage import StoredColumn, stored_column
+from catalog.postgres.types import SqlType
 from sources.decode.arrow import is_written
 from sources.decode.columns import Decoded, decode_rows
 from sources.decode.text import SETTINGS

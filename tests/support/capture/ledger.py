@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import psycopg
 
-from catalog.batch import Batch
+from catalog.capture.batch import Batch
 from sources.warehouse.warehouse import COMMIT_LSN, CONTROL, WEIGHT, Warehouse
 
 Contents = dict[str, Counter[tuple[Any, ...]]]

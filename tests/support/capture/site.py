@@ -12,7 +12,7 @@ from typing import Final
 
 import psycopg
 
-from catalog.store import manifest
+from catalog.capture.store import manifest
 from sources.stream.capture import Capture
 from sources.warehouse.site import Place
 from sources.warehouse.warehouse import Warehouse, table_buffer

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from catalog.running import Failure, Run, Running
+from catalog.queries.running import Failure, Run, Running
 from coordinator.decide.decide import State
 from coordinator.decide.facts import Facts
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import assert_never
 from uuid import UUID
 
-from catalog.running import Failure
+from catalog.queries.running import Failure
 from coordinator.decide.actions import (
     CheckDrift,
     ChoosePaces,

@@ -14,10 +14,10 @@ from psycopg import AsyncConnection
 from psycopg.errors import DatabaseError
 
 from catalog.errors import Error, FeatureNotSupported
-from catalog.schema import Column, TableName, Tables
-from catalog.signatures import Signatures
-from catalog.signatures_postgres import read_signatures
-from catalog.types import SqlType
+from catalog.postgres.schema import Column, TableName, Tables
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.signatures_reader import read_signatures
+from catalog.postgres.types import SqlType
 from dialect.binding.bind import bind
 from dialect.bound.query import Query as BoundQuery
 from executors.reference.evaluate import evaluate

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from catalog.schema import Column, ForeignKey, Table, TableName, Tables
-from catalog.signatures import Signatures
-from catalog.types import INT4, SqlType
+from catalog.postgres.schema import Column, ForeignKey, Table, TableName, Tables
+from catalog.postgres.signatures import Signatures
+from catalog.postgres.types import INT4, SqlType
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from catalog.schema import Column, Table, TableName, Tables
-from catalog.types import BOOL, BOOLEAN, FLOAT8, INT4, INT8, NUMERIC, SqlType
+from catalog.postgres.schema import Column, Table, TableName, Tables
+from catalog.postgres.types import BOOL, BOOLEAN, FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.expressions.scalar import And, Call, Constant, IsNull, Not, Notation, Or, Scalar
 from executors.reference.firing import Changes
 from executors.reference.values.values import Row

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, TypeAlias
 
-from catalog import types
-from catalog.schema import TableName
-from catalog.types import SqlType
+from catalog.postgres import types
+from catalog.postgres.schema import TableName
+from catalog.postgres.types import SqlType
 from executors.reference.values.input import read
 from executors.reference.values.values import Bag, Row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from executors.executor import range_at
 from executors.reference.firing import Changes, consolidated
 from executors.reference.weighted import evaluate_weighted

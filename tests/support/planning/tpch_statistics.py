@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
-from catalog.schema import TableName
+from catalog.postgres.schema import TableName
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import Weights
 from planner.schedule import Arrivals

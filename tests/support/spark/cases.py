@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from catalog.storage import Storage, storage_of
-from catalog.types import (
+from catalog.postgres.storage import Storage, storage_of
+from catalog.postgres.types import (
     ANY,
     ANYENUM,
     BPCHAR,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.types import (
+from catalog.postgres.types import (
     BOOL,
     BPCHAR,
     BYTEA,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.measured import Measured
+from catalog.queries.measured import Measured
 from catalog.rows import mapping_of, named, rows_of, value_of
 
 _MEASURED: Final = """

@@ -7,8 +7,8 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.awaited import AWAITED
-from catalog.joining import note_attempt, note_state
+from catalog.capture.joining import note_attempt, note_state
+from catalog.queries.awaited import AWAITED
 from catalog.rows import rows_of
 
 _STOPPED: Final = f"""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from psycopg import AsyncConnection
 
 from catalog.async_rows import rows_of
-from catalog.signatures import (
+from catalog.postgres.signatures import (
     CastSignature,
     Collation,
     FunctionSignature,

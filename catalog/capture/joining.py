@@ -8,7 +8,7 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.old_rows import forget_old_rows
+from catalog.capture.old_rows import forget_old_rows
 from catalog.rows import value_of, values_of
 
 _JOINING: Final = """

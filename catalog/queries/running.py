@@ -12,9 +12,9 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.sql import SQL
 
-from catalog.awaited import AWAITED
-from catalog.computed import forget_batches_like
 from catalog.errors import ConcurrentChange
+from catalog.queries.awaited import AWAITED
+from catalog.queries.computed import forget_batches_like
 from catalog.rows import mapping_of, named, row_of, rows_of, value_of
 
 _QUERIES: Final = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from catalog import types
+from catalog.postgres import types
 
 _SYMBOLS: Final = ("=", "<>", "<", "<=", ">", ">=")
 _OIDS: Final = {

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from psycopg import Connection
 
-from catalog.batch import Batch, Bound, Bounds
+from catalog.capture.batch import Batch, Bound, Bounds
 from catalog.errors import Fenced
 from catalog.rows import named, rows_of, value_of
 

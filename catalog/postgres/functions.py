@@ -1,7 +1,7 @@
 """Functions of PostgreSQL that plans are made of: their oids, which are the same on every server.
 
 They are called as PostgreSQL calls them, with the types of the arguments where several share a name. Those
-behind comparison operators are in `catalog/comparisons.py`.
+behind comparison operators are in `catalog/postgres/comparisons.py`.
 """
 
 from __future__ import annotations

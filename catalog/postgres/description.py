@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from catalog.schema import Column, ForeignKey, Table, TableName, Tables, View, Views
-from catalog.signatures import Signatures, TypeSignature
-from catalog.types import SqlType
+from catalog.postgres.schema import Column, ForeignKey, Table, TableName, Tables, View, Views
+from catalog.postgres.signatures import Signatures, TypeSignature
+from catalog.postgres.types import SqlType
 
 Description: TypeAlias = Mapping[str, Any]
 """What `gavial.relation` gives for one relation; for a view with its `text`."""

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.queries.running import Failure
 from catalog.rows import named
-from catalog.running import Failure
 
 
 def tell_refreshes(connection: Connection, queries: Collection[UUID], words: str | None) -> None:

@@ -10,11 +10,11 @@ from typing import Any, Final
 from psycopg import Connection
 
 from catalog.errors import FeatureNotSupported
+from catalog.postgres.signatures import TypeSignature
+from catalog.postgres.signatures_reader import COLUMNS_OF_TYPE
+from catalog.postgres.storage import Plain, StoredColumn, stored_column
+from catalog.postgres.types import SqlType
 from catalog.rows import rows_of
-from catalog.signatures import TypeSignature
-from catalog.signatures_postgres import COLUMNS_OF_TYPE
-from catalog.storage import Plain, StoredColumn, stored_column
-from catalog.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from catalog.types import SqlType
+from catalog.postgres.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)

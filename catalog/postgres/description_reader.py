@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from catalog.description import Described, Sizes, is_whole
+from catalog.postgres.description import Described, Sizes, is_whole
 from catalog.rows import value_of, values_of
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
-from catalog import types
 from catalog.errors import FeatureNotSupported
-from catalog.signatures import TypeSignature
-from catalog.types import NO_COLLATION, NO_TYPMOD, SqlType
+from catalog.postgres import types
+from catalog.postgres.signatures import TypeSignature
+from catalog.postgres.types import NO_COLLATION, NO_TYPMOD, SqlType
 
 LAYOUT = 3
 """Counts the ways in which values have been stored: a batch of another one is not read.

@@ -10,10 +10,10 @@ from typing import Final
 from psycopg import AsyncConnection, sql
 
 from catalog.async_rows import value_of, values_of
-from catalog.refusals import REFUSALS
+from catalog.install.refusals import REFUSALS
 from catalog.version import VERSION
 
-_HERE: Final = Path(__file__).parent
+_HERE: Final = Path(__file__).parents[1]
 _LOCK: Final = 0x67617669616C
 """Advisory lock under which one installation at a time works in a database."""
 

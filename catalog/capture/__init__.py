@@ -1,0 +1,1 @@
+"""What is captured, as the schema `gavial` keeps it."""

@@ -1,0 +1,1 @@
+"""The schema `gavial` itself: installed, and what may not be in its queries."""

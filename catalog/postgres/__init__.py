@@ -1,0 +1,1 @@
+"""What PostgreSQL has, as values: types, functions, tables."""

@@ -1,0 +1,1 @@
+"""Standing queries and their runs, as the schema `gavial` keeps them."""
