@@ -204,6 +204,7 @@ def test_without_the_proxy_it_is_not_judged(request: pytest.FixtureRequest, majo
     with fresh_database(request.getfixturevalue(f"gavial{major}")) as dsn:
         name = conninfo_to_dict(dsn)["dbname"]
         with session(server.dsn(dbname=name)) as direct:
+            direct.execute("SET gavial.patience = 0")  # as the proxy does: there is no coordinator
             direct.execute("CREATE TABLE things (whole int)")
             direct.execute(call_for(ours.statement).encode())
             assert "public.q" in statuses(direct)
