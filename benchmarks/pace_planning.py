@@ -16,12 +16,12 @@ from benchmarks.pace_ways import exhaustive, sampled
 from benchmarks.support.chart import Panel, draw
 from benchmarks.support.measure import Figures, Target, judge, take_turns
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
+from planner.cost.simulation import Simulation
 from planner.delta.weighted import DeltaPlan
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.plan import plan
 from planner.schedule import Goal
-from planner.simulation import Simulation
 from tests.support.binding.cases import read_snapshot, recorded
 from tests.support.planning.cases import QUERIES, bound
 from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
@@ -35,7 +35,7 @@ TARGETS = (
     Target(COST, WORST_RATIO, GREEDY, None, "at most", 1.02),
 )
 SHARES = (0.5, 1.0)
-"""Parts of all rows that come in the period; the others are there before."""
+"""Parts of all rows that come in the simulation; the others are there before."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def timed(plans: list[DeltaPlan]) -> Figures:
     times = []
     for delta in plans:
         started = time.process_time()
-        played = period(delta, 0.5)
-        scheduled(played, Goal(0.01, 100), path_knobs(played.paths, played.idle))
+        simulation = period(delta, 0.5)
+        scheduled(simulation, Goal(0.01, 100), path_knobs(simulation.paths, simulation.idle))
         times.append((time.process_time() - started) * 1e3)
     return {MEDIAN: median(times), EIGHTIETH: quantiles(times, n=5)[-1], WORST: max(times)}
 
@@ -114,18 +114,18 @@ def cases(plans: list[DeltaPlan], tries: int) -> Iterator[Case]:
     """Goals between nothing and the most that can be had, where few enough paces are possible to try all."""
     for delta in plans:
         for share in SHARES:
-            played = period(delta, share)
-            knobs = path_knobs(played.paths, played.idle)
+            simulation = period(delta, share)
+            knobs = path_knobs(simulation.paths, simulation.idle)
             most = int(tries ** (1.0 / len(knobs.leads)))
             if most < 3:
                 continue
             most = min(most, 16)
             paces = Goal(0.0, most)
-            reachable = scheduled(played, paces, knobs).reachable
+            reachable = scheduled(simulation, paces, knobs).reachable
             for part in (0.8, 0.5, 0.2):
                 goal = reachable + part * (1.0 - reachable)
-                batch = played.play((1,) * len(played.paths)).final
-                best = exhaustive(played, knobs, goal * batch, most)
+                batch = simulation.simulate((1,) * len(simulation.paths)).final
+                best = exhaustive(simulation, knobs, goal * batch, most)
                 if not isinf(best):
                     yield Case(delta, share, goal, most, best)
 
@@ -134,10 +134,10 @@ def ratios(found: list[Case], choice: random.Random | None = None) -> Figures:
     """Total work by that of the best plan: of the search, or of what is sampled in the time it takes."""
     totals = []
     for case in found:
-        played = period(case.plan, case.share)
-        knobs = path_knobs(played.paths, played.idle)
+        simulation = period(case.plan, case.share)
+        knobs = path_knobs(simulation.paths, simulation.idle)
         started = time.process_time()
-        schedule = scheduled(played, Goal(case.goal, case.most), knobs)
+        schedule = scheduled(simulation, Goal(case.goal, case.most), knobs)
         took, total, limit = (
             time.process_time() - started,
             schedule.total_work,

@@ -7,29 +7,29 @@ import random
 import time
 from math import inf
 
+from planner.cost.simulation import Simulation
 from planner.pace_search import Knobs
-from planner.simulation import Simulation
 
 
-def exhaustive(played: Simulation, knobs: Knobs, limit: float, most: int) -> float:
+def exhaustive(period: Simulation, knobs: Knobs, limit: float, most: int) -> float:
     """The least total work of all paces up to the most that leave no more than the limit."""
     settings = itertools.product(range(1, most + 1), repeat=len(knobs.leads))
-    return min((_total(played, knobs, each, limit) for each in settings), default=inf)
+    return min((_total(period, knobs, each, limit) for each in settings), default=inf)
 
 
 def sampled(
-    played: Simulation, knobs: Knobs, limit: float, most: int, seconds: float, choice: random.Random
+    period: Simulation, knobs: Knobs, limit: float, most: int, seconds: float, choice: random.Random
 ) -> float:
     """The least that random paces come to in so much time of the processor; infinite if none is within."""
     best, ends = inf, time.process_time() + seconds
     while time.process_time() < ends:
         settings = tuple(choice.randint(1, most) for _ in knobs.leads)
-        best = min(best, _total(played, knobs, settings, limit))
+        best = min(best, _total(period, knobs, settings, limit))
     return best
 
 
-def _total(played: Simulation, knobs: Knobs, settings: tuple[int, ...], limit: float) -> float:
+def _total(period: Simulation, knobs: Knobs, settings: tuple[int, ...], limit: float) -> float:
     if not knobs.allowed(settings):
         return inf
-    outcome = played.play(knobs.paces(settings))
+    outcome = period.simulate(knobs.paces(settings))
     return outcome.total if outcome.final <= limit else inf

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from planner.flow import gross
-from planner.simulation import Correction, Corrections, Pacing, Played, Simulation
+from planner.cost.simulation import Corrections, Pacing, Simulation
 
 _MOST: Final = 1000.0
 """Estimates that are further off are not believed to be so by more than this."""
@@ -22,14 +21,9 @@ def corrections(period: Simulation, paces: Pacing, written: Mapping[int, int]) -
     known = dict(period.corrections)
     for place, subplan in enumerate(period.plan.subplans):
         rows = written.get(subplan.writes)
-        believed = float(gross(_played(period, known, paces)[place].written.changes)[-1])
+        corrected = replace(period, corrections=dict(known)).simulate(paces)
+        believed = float(corrected.subplans[place].written.changes.gross[-1])
         if believed >= 1.0 and rows is not None:
-            before = known.get(subplan.writes, Correction())
-            factor = min(max(before.inserts * max(rows, 1) / believed, 1.0 / _MOST), _MOST)
-            known[subplan.writes] = Correction(factor, factor)
+            factor = known.get(subplan.writes, 1.0) * max(rows, 1) / believed
+            known[subplan.writes] = min(max(factor, 1.0 / _MOST), _MOST)
     return known
-
-
-def _played(period: Simulation, known: Corrections, paces: Pacing) -> tuple[Played, ...]:
-    memory = tuple(dict[Pacing, Played]() for _ in period.remembered)
-    return replace(period, corrections=dict(known), remembered=memory).play(paces).played

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from catalog.queries.measured import Measured
-from planner.cost import Weights
-from planner.delta_program import FEATURES
-from planner.flow import Vector
+from planner.cost.row_counts import Vector
+from planner.cost.weights import Weights
+from planner.cost.work import FEATURES
 
 _BELIEF: Final = 5.0
 """The defaults count as much as so many firings of the typical size."""
@@ -37,7 +37,7 @@ def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weight
     rows = np.array([[measurement.features.get(name, 0.0) for name in FEATURES] for measurement in seen])
     works = np.array([measurement.work for measurement in seen])
     sizes = np.sqrt(works * max(float(np.median(works)), 1e-9))  # neither the small nor the large alone
-    usual = known.vector * _speed(works, rows @ known.vector)
+    usual = vector_of(known) * _speed(works, rows @ vector_of(known))
     scaled = rows * usual / sizes[:, None]
     # A row for each weight pulls it to its default, by as much as it is seen in a typical firing.
     pull = np.diag(np.full(len(FEATURES), np.sqrt(_BELIEF) * 0.1 + 1e-6))
@@ -47,6 +47,11 @@ def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weight
     vector = usual * factors
     fitted = dict(zip(FEATURES, vector.tolist(), strict=True))
     return Weights(**fitted, latency=_latency(seen, rows @ vector, known))
+
+
+def vector_of(weights: Weights) -> Vector:
+    """The weights in the order of FEATURES."""
+    return np.array([getattr(weights, name) for name in FEATURES])
 
 
 def _various(measured: Iterable[Measured]) -> Sequence[Measured]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from planner.cost import Weights
-from planner.delta.weighted import Moment
-from planner.delta_part import Leaf
-from planner.delta_program import FEATURES
-from planner.flow import BASIS, DELETES, INSERTS, ROWS, UPDATES, Flow, content
-from planner.simulation import Simulation
-
-_WRITTEN: Final = FEATURES.index("written")
+from planner.cost.node import BufferRows
+from planner.cost.row_counts import Change, content
+from planner.cost.simulation import Simulation
+from planner.cost.weights import Weights
+from planner.cost.work import FEATURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +31,11 @@ def features_of(
     `seen` names what it read, and its own buffer. What joins and groupings dealt with is estimated.
     """
     place = next(place for place, subplan in enumerate(simulation.plan.subplans) if subplan.writes == writes)
-    leaves: dict[Leaf, Flow] = {}
-    for buffer, rows in seen.items():
-        leaves[buffer, Moment.BEFORE] = content(np.array([rows.before]))
-        leaves[buffer, Moment.AFTER] = content(
-            np.array([max(rows.before + rows.inserted - rows.deleted, 0.0)])
-        )
-        leaves[buffer, Moment.CHANGE] = _change(rows)
-    _, program = simulation.programs[place]
-    _, features = program.run(leaves, np.array([seen[writes].before]))
-    features[_WRITTEN] = written
-    return dict(zip(FEATURES, features[:, 0].tolist(), strict=True))
+    _, estimate = simulation.estimates[place]
+    buffers = {buffer: _buffer_rows(rows) for buffer, rows in seen.items()}
+    firing = estimate.firing(buffers, buffers[writes].before.rows)
+    features = estimate.work.features(firing, estimate.outcome)
+    return {name: float(getattr(features, name)[0]) for name in FEATURES} | {"written": written}
 
 
 def predicted(features: Mapping[str, float], weights: Weights) -> float:
@@ -53,10 +43,10 @@ def predicted(features: Mapping[str, float], weights: Weights) -> float:
     return float(sum(getattr(weights, name) * value for name, value in features.items()))
 
 
-def _change(rows: Seen) -> Flow:
-    """The flow of these rows, of which as many as possible count as replaced."""
-    replaced = min(rows.inserted, rows.deleted)
-    flow = np.zeros((ROWS, 1))
-    flow[INSERTS], flow[UPDATES] = rows.inserted - replaced, replaced
-    flow[DELETES], flow[BASIS] = rows.deleted - replaced, replaced
-    return flow
+def _buffer_rows(seen: Seen) -> BufferRows:
+    """These rows; of those that changed as many as possible count as replaced."""
+    before = np.array([seen.before])
+    replaced = np.array([min(seen.inserted, seen.deleted)])
+    inserts, deletes = seen.inserted - replaced, seen.deleted - replaced
+    change = Change(inserts, replaced, deletes, 0.0 * replaced, replaced)
+    return BufferRows(content(before), content(np.maximum(before + change.net, 0.0)), change)

@@ -10,7 +10,8 @@ from typing import Final
 
 from catalog.postgres.schema import TableName
 from planner.algebra.statistics import Statistics
-from planner.cost import Weights
+from planner.cost.simulation import Corrections, Outcome, OwnWeights, Simulation, simulation
+from planner.cost.weights import Weights
 from planner.delta.weighted import DeltaPlan, TableBuffer
 from planner.pace_knobs import knobs_of
 from planner.pace_reasons import path_plans
@@ -18,10 +19,9 @@ from planner.pace_search import Knobs, Raise, Search, levels
 from planner.pace_trim import trimmed
 from planner.paths import Path
 from planner.schedule import Arrivals, Goal, PathPlan, Point, Schedule, SubplanPlan
-from planner.simulation import Correction, Corrections, Outcome, OwnWeights, Simulation, simulation
 
 _NONE: Final = Arrivals(0.0)
-_UNCORRECTED: Final[Corrections] = MappingProxyType[int, Correction]({})
+_UNCORRECTED: Final[Corrections] = MappingProxyType[int, float]({})
 _UNMEASURED: Final[OwnWeights] = MappingProxyType[int, Weights]({})
 _PAYS: Final = 0.02
 """Share of the batch's work: what brings the final work no further down than this is not worth its price."""
@@ -42,8 +42,8 @@ def schedule(
 
     If `to_the_end` its curve goes on beyond the goal, as far as anything can be had.
     """
-    played = simulated(plan, statistics, arrivals, weights, corrections, own)
-    return scheduled(played, goal, knobs_of(goal.paces, played), to_the_end=to_the_end)
+    period = simulated(plan, statistics, arrivals, weights, corrections, own)
+    return scheduled(period, goal, knobs_of(goal.paces, period), to_the_end=to_the_end)
 
 
 def simulated(
@@ -54,17 +54,17 @@ def simulated(
     corrections: Corrections = _UNCORRECTED,
     own: OwnWeights = _UNMEASURED,
 ) -> Simulation:
-    """The period to be played; of a table that is not named nothing is expected."""
+    """The period to be period; of a table that is not named nothing is expected."""
     tables = (buffer for buffer in plan.buffers if isinstance(buffer, TableBuffer))
     coming = {table.number: arrivals.get(table.table, _NONE) for table in tables}
     return simulation(plan, statistics, coming, weights, corrections, own)
 
 
-def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:
+def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:
     """What the search comes to with these knobs."""
-    search = Search(played.play, knobs, levels(goal.max_pace))
-    batch = played.play((1,) * len(played.paths)).final
-    limit = limit_of(goal, batch, played.weights)
+    search = Search(period.simulate, knobs, levels(goal.max_pace))
+    batch = period.simulate((1,) * len(period.paths)).final
+    limit = limit_of(goal, batch, period.weights)
     steps = tuple(search.steps(0.0 if to_the_end else limit))
     least = min(step.outcome.final for step in steps)
     enough = limit if least <= limit else least + _PAYS * batch
@@ -74,40 +74,40 @@ def scheduled(played: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
         chosen = trimmed(search, chosen, limit)
     chosen_schedule = Schedule(
         goal,
-        path_plans(played, search, steps[: place + 1], chosen, limit),
-        _subplan_plans(played, chosen.outcome),
+        path_plans(period, search, steps[: place + 1], chosen, limit),
+        _subplan_plans(period, chosen.outcome),
         final_work=chosen.outcome.final,
         total_work=chosen.outcome.total,
         batch_work=batch,
-        recompute_work=played.recompute(),
+        recompute_work=period.recompute(),
         reachable=min(least, chosen.outcome.final) / batch if batch else 1.0,
-        curve=tuple(_point(*pair, played.paths, knobs) for pair in pairwise((steps[0], *steps))),
+        curve=tuple(_point(*pair, period.paths, knobs) for pair in pairwise((steps[0], *steps))),
     )
-    played.forget()
+    period.forget()
     return chosen_schedule
 
 
-def at_paces(schedule: Schedule, played: Simulation, paths: tuple[PathPlan, ...]) -> Schedule:
+def at_paces(schedule: Schedule, period: Simulation, paths: tuple[PathPlan, ...]) -> Schedule:
     """The same period with other paces than those that were found: with the ones that are kept."""
-    outcome = played.play(tuple(path.pace for path in paths))
+    outcome = period.simulate(tuple(path.pace for path in paths))
     final = outcome.final
     share = final / schedule.batch_work if schedule.batch_work else 1.0
     kept = replace(
         schedule,
         paths=paths,
-        subplans=_subplan_plans(played, outcome),
+        subplans=_subplan_plans(period, outcome),
         final_work=final,
         total_work=outcome.total,
         reachable=min(schedule.reachable, share),
     )
-    played.forget()
+    period.forget()
     return kept
 
 
-def _subplan_plans(played: Simulation, outcome: Outcome) -> tuple[SubplanPlan, ...]:
+def _subplan_plans(period: Simulation, outcome: Outcome) -> tuple[SubplanPlan, ...]:
     return tuple(
         SubplanPlan(subplan.writes, tuple(simulated.works.tolist()))
-        for subplan, simulated in zip(played.plan.subplans, outcome.played, strict=True)
+        for subplan, simulated in zip(period.plan.subplans, outcome.subplans, strict=True)
     )
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from planner.cost.simulation import Pacing, Simulation
 from planner.pace_search import Knobs, Settings
 from planner.paths import Path
 from planner.schedule import Paces
-from planner.simulation import Pacing, Simulation
 
 
-def knobs_of(paces: Paces, played: Simulation) -> Knobs:
+def knobs_of(paces: Paces, period: Simulation) -> Knobs:
     """One knob for whatever has a pace of its own under this way of pacing."""
     match paces:
         case Paces.AUTO:
-            return path_knobs(played.paths, played.idle)
+            return path_knobs(period.paths, period.idle)
         case Paces.UNIFORM:
-            return whole_knob(played.paths)
+            return whole_knob(period.paths)
         case Paces.LEAF:
-            return table_knobs(played.paths, played.idle)
+            return table_knobs(period.paths, period.idle)
         case _:
             assert_never(paces)
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import inf, isinf
 from typing import Final, TypeAlias
 
-from planner.simulation import Outcome, Pacing
+from planner.cost.simulation import Outcome, Pacing
 
 Settings: TypeAlias = tuple[int, ...]
 """A pace for each knob."""
@@ -51,7 +51,7 @@ class Search:
     """Greedy over levels of paces. What a move was worth before others were made is looked at anew only where
     it comes first; what was worth nothing, once nothing else is worth anything."""
 
-    play: Callable[[Pacing], Outcome]
+    simulate: Callable[[Pacing], Outcome]
     knobs: Knobs
     levels: tuple[int, ...]
     declined: dict[int, Raise] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Search:
     def steps(self, limit: float) -> Iterator[Raise]:
         """The raises until the final work is within the limit, or none leaves less work any more."""
         settings = (1,) * len(self.knobs.leads)
-        current = Raise((), settings, self._play(settings), inf)
+        current = Raise((), settings, self._simulated(settings), inf)
         moves = range(len(self.knobs.moves))
         yield current
         self._offer(current, moves)
@@ -77,7 +77,7 @@ class Search:
         """Other settings as if they were those of the last raise, if they may be."""
         if not self.knobs.allowed(settings):
             return None
-        return replace(current, settings=settings, outcome=self._play(settings))
+        return replace(current, settings=settings, outcome=self._simulated(settings))
 
     def _best(self, current: Raise) -> Raise | None:
         if not self._queue:
@@ -122,11 +122,11 @@ class Search:
         )
         if not self.knobs.allowed(settings):
             return None
-        outcome = self._play(settings)
+        outcome = self._simulated(settings)
         return Raise(raised, settings, outcome, incrementability(current.outcome, outcome))
 
-    def _play(self, settings: Settings) -> Outcome:
-        return self.play(self.knobs.paces(settings))
+    def _simulated(self, settings: Settings) -> Outcome:
+        return self.simulate(self.knobs.paces(settings))
 
 
 def incrementability(before: Outcome, after: Outcome) -> float:

@@ -13,10 +13,10 @@ from benchmarks.periods.queries import EVENLY, STEPS
 from benchmarks.support.measure import Figures, Reading
 from benchmarks.support.replay import Measured
 from planner import schedule
+from planner.cost.simulation import Pacing, Simulation
 from planner.pace import scheduled
 from planner.pace_knobs import knobs_of
 from planner.schedule import Goal, Schedule
-from planner.simulation import Pacing, Simulation
 
 GAVIAL, UNIFORM, LEAF, BATCH = "Gavial", "IncObv", "Leaf", "one batch"
 WAYS: Final = {
@@ -57,8 +57,8 @@ class Turn:
         moments: Sequence[int] = EVENLY,
     ) -> Iterator[Reading]:
         """The paces that a way chooses for a goal; not measured where it cannot be met or takes too long."""
-        played = believed or self.learner.period()
-        found = chosen(played, way, goal)
+        period = believed or self.learner.period()
+        found = chosen(period, way, goal)
         paces = tuple(each.pace for each in found.paths)
         words = f"{case} {way} {','.join(map(str, paces))}"
         if found.final_work > goal * found.batch_work * (1 + _SAME):
@@ -108,7 +108,7 @@ def goal_readings(learner: Learner, goals: Sequence[float], turns: int, longest:
                 yield from turn.reading(f"{learner.name} {goal:g}", way, goal)
 
 
-def chosen(played: Simulation, way: str, goal: float) -> Schedule:
+def chosen(period: Simulation, way: str, goal: float) -> Schedule:
     """What a way comes to."""
     aim = Goal(goal, STEPS, paces=WAYS[way])
-    return scheduled(played, aim, knobs_of(aim.paces, played))
+    return scheduled(period, aim, knobs_of(aim.paces, period))

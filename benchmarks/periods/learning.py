@@ -15,14 +15,14 @@ from catalog.queries.measured import Measured as Seen
 from coordinator.firing.work import Work
 from coordinator.planning.outlook import Outlook
 from planner.correcting import corrections
-from planner.cost import Weights
+from planner.cost.simulation import Corrections, Pacing, Simulation
+from planner.cost.weights import Weights
 from planner.fitting import fit
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import whole_knob
 from planner.paths import Path, paths
 from planner.plan import Planned
 from planner.schedule import Arrivals, Goal
-from planner.simulation import Correction, Corrections, Pacing, Simulation
 
 Firings = list[Seen]
 """Those of all queries, the latest last."""
@@ -65,8 +65,8 @@ class Learner:
 
     def _learn(self, paces: Pacing, measured: Measured) -> None:
         """What firings cost; from one batch not how often groups change again, if that is known better."""
-        played = self.period()
-        outlook = Outlook(played, scheduled(played, Goal(1.0, 1), whole_knob(played.paths)), self.work.tables)
+        period = self.period()
+        outlook = Outlook(period, scheduled(period, Goal(1.0, 1), whole_knob(period.paths)), self.work.tables)
         for firing in measured.firings:
             for each in outlook.measurements(firing.fired):
                 if each.features["jobs"]:
@@ -74,7 +74,7 @@ class Learner:
                     self.firings.append(seen)
                     self.own.setdefault(each.subplan, []).append(seen)
         if max(paces) > 1 or not self.corrections:
-            self.corrections = corrections(played, paces, measured.written)
+            self.corrections = corrections(period, paces, measured.written)
 
 
 def learner(
@@ -88,7 +88,4 @@ def biased(planned: Planned, known: Corrections, bias: float) -> Corrections:
     """So many times more rows of every subplan."""
     if bias == 1.0:
         return known
-    found = {each.writes: known.get(each.writes, Correction()) for each in planned.delta.subplans}
-    return {
-        writes: Correction(each.inserts * bias, each.retractions * bias) for writes, each in found.items()
-    }
+    return {subplan.writes: bias * known.get(subplan.writes, 1.0) for subplan in planned.delta.subplans}

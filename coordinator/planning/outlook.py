@@ -12,18 +12,17 @@ from coordinator.decide.pacing import rows_of, tables_below
 from coordinator.firing.outcome import Fired, Share
 from planner.algebra.statistics import Statistics
 from planner.correcting import corrections
-from planner.cost import Weights
-from planner.flow import DELETES, INSERTS, UPDATES, gross
+from planner.cost.simulation import Corrections, OwnWeights, Pacing, SimulatedSubplan, Simulation
+from planner.cost.weights import Weights
 from planner.measured import Seen, features_of, predicted
 from planner.schedule import Arrivals, Schedule
-from planner.simulation import Correction, Corrections, OwnWeights, Pacing, Played, Simulation
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The period as it was played when its paces were chosen; `tables` by the numbers of their buffers."""
+    """The period as it was simulated when its paces were chosen; `tables` by the numbers of their buffers."""
 
-    played: Simulation
+    simulation: Simulation
     schedule: Schedule
     tables: Mapping[int, int]
 
@@ -33,7 +32,7 @@ class Outlook:
 
     def _measurement(self, share: Share) -> Measurement:
         features = self._features(share)
-        work = predicted(features, self.played.weights_of(share.writes))
+        work = predicted(features, self.simulation.weights_of(share.writes))
         return Measurement(
             share.writes, share.rows_in, share.rows_out, share.work, share.seconds, work, features
         )
@@ -53,32 +52,31 @@ class Outlook:
 
     def batch_work(self, came: Mapping[int, int]) -> float:
         """The work of these rows, by table, in one firing."""
-        return self._replayed(came).play((1,) * len(self.played.paths)).final
+        return self._replayed(came).simulate((1,) * len(self.simulation.paths)).final
 
     def is_dearer(self, weights: Weights, own: OwnWeights) -> bool:
         """Whether by what firings cost now, other than when paces were chosen, the goal is another matter."""
-        memory = tuple(dict[Pacing, Played]() for _ in self.played.remembered)
-        now = replace(self.played, weights=weights, own=own, remembered=memory)
+        now = replace(self.simulation, weights=weights, own=own)
         paces = tuple(path.pace for path in self.schedule.paths)
-        left, batch = now.play(paces).final, now.play((1,) * len(paces)).final
+        left, batch = now.simulate(paces).final, now.simulate((1,) * len(paces)).final
         if self.schedule.goal.seconds is not None:
-            believed = self.schedule.final_work * self.played.weights.latency
+            believed = self.schedule.final_work * self.simulation.weights.latency
             return is_moved(believed, left * weights.latency)
         return is_moved(self.schedule.final_work * batch, left * self.schedule.batch_work)
 
     def misjudged(self, worked: Worked) -> Mapping[int, int]:
         """Where subplans that have read most of what came wrote more rows than believed, or fewer: which."""
-        below = tables_below(self.played.plan, self.tables)
+        below = tables_below(self.simulation.plan, self.tables)
         read = [
             has_read(worked.had.get(number, 0), rows_of(below[path], worked.came))
-            for number, path in enumerate(self.played.paths)
+            for number, path in enumerate(self.simulation.paths)
         ]
-        played = self._worked(worked.came, worked.firings)
+        subplans = self._worked(worked.came, worked.firings)
         misjudged_rows = {}
-        for place, subplan in enumerate(self.played.plan.subplans):
+        for place, subplan in enumerate(self.simulation.plan.subplans):
             rows = worked.written.get(subplan.writes, 0)
-            believed = float(gross(played[place].written.changes)[-1])
-            if all(read[path] for path in self.played.below[place]) and is_misjudged(rows, believed):
+            believed = float(subplans[place].written.changes.gross[-1])
+            if all(read[path] for path in self.simulation.below[place]) and is_misjudged(rows, believed):
                 misjudged_rows[subplan.writes] = rows
         return misjudged_rows
 
@@ -91,29 +89,28 @@ class Outlook:
         """
         return corrections(self._replayed(came), self._paces(firings), written)
 
-    def _worked(self, came: Mapping[int, int], firings: Mapping[int, int]) -> tuple[Played, ...]:
+    def _worked(self, came: Mapping[int, int], firings: Mapping[int, int]) -> tuple[SimulatedSubplan, ...]:
         """A period with these rows, by table, and firings, by path."""
-        return self._replayed(came).play(self._paces(firings)).played
+        return self._replayed(came).simulate(self._paces(firings)).subplans
 
     def _paces(self, firings: Mapping[int, int]) -> Pacing:
         """Paces that run each path as often as it was run."""
-        return tuple(max(firings.get(number, 1), 1) for number in range(len(self.played.paths)))
+        return tuple(max(firings.get(number, 1), 1) for number in range(len(self.simulation.paths)))
 
     def _replayed(self, came: Mapping[int, int]) -> Simulation:
         """The simulation of the period with the rows that came, by table."""
         arrivals = {
             buffer: scaled(expected, came.get(self.tables[buffer], 0))
-            for buffer, expected in self.played.arrivals.items()
+            for buffer, expected in self.simulation.arrivals.items()
         }
-        memory = tuple(dict[Pacing, Played]() for _ in self.played.remembered)
-        return replace(self.played, arrivals=arrivals, remembered=memory)
+        return replace(self.simulation, arrivals=arrivals)
 
     def _features(self, share: Share) -> Mapping[str, float]:
         seen = {
             buffer: self._seen(buffer, rows, share.came.get(buffer, 0))
             for buffer, rows in share.before.items()
         }
-        features = features_of(self.played, share.writes, seen, share.rows_out)
+        features = features_of(self.simulation, share.writes, seen, share.rows_out)
         return {**features, "jobs": float(share.jobs)}
 
     def _seen(self, buffer: int, before: int, came: int) -> Seen:
@@ -123,14 +120,14 @@ class Outlook:
 
     def _retracted(self, buffer: int) -> float:
         if buffer in self.tables:
-            expected = self.played.arrivals[buffer]
+            expected = self.simulation.arrivals[buffer]
             gone = expected.updates + expected.deletes
             return gone / changed_rows(expected) if gone else 0.0
-        paces = (1,) * len(self.played.paths)
-        places = [subplan.writes for subplan in self.played.plan.subplans]
-        changes = self.played.play(paces).played[places.index(buffer)].written.changes[:, -1]
-        gone = float(changes[UPDATES] + changes[DELETES])
-        return gone / float(changes[INSERTS] + changes[UPDATES] + gone) if gone else 0.0
+        paces = (1,) * len(self.simulation.paths)
+        places = [subplan.writes for subplan in self.simulation.plan.subplans]
+        changes = self.simulation.simulate(paces).subplans[places.index(buffer)].written.changes
+        gone = float(changes.replacements[-1] + changes.deletes[-1])
+        return gone / float(changes.gross[-1]) if gone else 0.0
 
 
 def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals]) -> Statistics:
@@ -140,11 +137,6 @@ def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals])
         known = statistics.of(name)
         tables[name] = replace(known, rows=max(known.rows - arrival.inserts + arrival.deletes, 1.0))
     return Statistics(tables)
-
-
-def corrections_from(factors: Mapping[int, float]) -> Corrections:
-    """Corrections from the factors in the catalog, which hold for insertions and retractions alike."""
-    return {subplan: Correction(factor, factor) for subplan, factor in factors.items()}
 
 
 def changed_rows(arrivals: Arrivals) -> float:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from catalog.queries.paces import PacedPath, SubplanText
+from planner.cost.simulation import Corrections, OwnWeights
 from planner.delta.weighted import DeltaPlan
 from planner.explain.schedule_text import named
 from planner.schedule import Schedule
-from planner.simulation import Corrections, OwnWeights
 
 
 def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
@@ -32,14 +32,13 @@ def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
 
 def subplan_texts(plan: DeltaPlan, corrections: Corrections, own: OwnWeights) -> Sequence[SubplanText]:
     """The parts, with what is known of the estimates of their rows, and of what they cost."""
-    known = {buffer: correction.inserts for buffer, correction in corrections.items()}
     costs = {buffer: json.dumps(asdict(weights)) for buffer, weights in own.items()}
     return [
         SubplanText(
             subplan.writes,
             named(plan, subplan.writes),
             subplan.method,
-            known.get(subplan.writes),
+            corrections.get(subplan.writes),
             costs.get(subplan.writes),
         )
         for subplan in plan.subplans

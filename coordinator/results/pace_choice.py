@@ -27,19 +27,19 @@ from catalog.queries.paces import (
 from catalog.queries.running import Running, lock_query
 from coordinator.decide.drift import Worked, is_astray
 from coordinator.planning.expected_rows import expected_arrivals
-from coordinator.planning.outlook import Outlook, at_the_beginning, changed_rows, corrections_from, scaled
+from coordinator.planning.outlook import Outlook, at_the_beginning, changed_rows, scaled
 from coordinator.planning.recording import paced_paths, subplan_texts
 from coordinator.planning.statistics import read_statistics
 from coordinator.results.failing import ends_all, log_failure
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.query import StandingQuery
 from planner.algebra.statistics import Statistics
-from planner.cost import Weights, weights_from
+from planner.cost.simulation import Corrections, OwnWeights
+from planner.cost.weights import Weights, weights_from
 from planner.fitting import fit
 from planner.pace import limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.schedule import Arrivals, Schedule, goal_of
-from planner.simulation import Corrections, OwnWeights
 from sources.warehouse.site import Place
 
 log = logging.getLogger(__name__)
@@ -102,9 +102,9 @@ class PaceChoice:
         known = self._known_weights(connection)
         corrections = _corrections(connection, query, standing, period)
         weights = _own_weights(connection, query, known)
-        played = simulated(prepared.work.plan, statistics, arrivals, known, corrections, weights)
+        simulation = simulated(prepared.work.plan, statistics, arrivals, known, corrections, weights)
         goal = goal_of(query.options)
-        schedule = scheduled(played, goal, knobs_of(goal.paces, played))
+        schedule = scheduled(simulation, goal, knobs_of(goal.paces, simulation))
         with connection.transaction():
             hold_epoch(connection, self._place.epoch)
             lock_query(connection, query.id)
@@ -119,7 +119,7 @@ class PaceChoice:
                 recompute_work=schedule.recompute_work,
                 reachable=_is_reachable(schedule, known),
             )
-        standing.outlook = Outlook(played, schedule, prepared.work.tables)
+        standing.outlook = Outlook(simulation, schedule, prepared.work.tables)
         standing.came = {}
 
     def _statistics(
@@ -183,11 +183,11 @@ def _corrections(
     """What the period that has ended tells of the estimates, else the one under way; else what is known."""
     outlook, id = standing.outlook, query.id
     if outlook is None:
-        return corrections_from(corrections_of(connection, id))
+        return corrections_of(connection, id)
     if standing.came:
         return outlook.corrections(standing.came, firings(connection, id, 1), rows_written(connection, id, 1))
     if standing.is_anew:  # what is written is not only what came
-        return outlook.played.corrections
+        return outlook.simulation.corrections
     worked = _worked(connection, query, period)
     return outlook.corrections(worked.came, worked.firings, outlook.misjudged(worked))
 

@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo
 
 from catalog.postgres.schema import TableName
 from coordinator.decide.forecast import History, forecast
-from coordinator.planning.outlook import changed_rows, corrections_from, kind_of, scaled, stated
+from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated
 from coordinator.planning.planning import Maintainable
 from dialect.statements.expectations import rows_expected
 from planner.algebra.statistics import Statistics
-from planner.cost import Weights, weights_from
+from planner.cost.simulation import Corrections, OwnWeights
+from planner.cost.weights import Weights, weights_from
 from planner.delta.weighted import DeltaPlan
 from planner.pace import at_paces, limit_of, scheduled, simulated
 from planner.pace_knobs import knobs_of
 from planner.paths import paths
 from planner.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of
-from planner.simulation import Corrections, OwnWeights
 
 KeptPaces: TypeAlias = Mapping[str, Any]
 """The pace, incrementability and reason of each path of a plan, by its number."""
@@ -88,9 +88,7 @@ def read_outlook(
         weights_from(figures["weights"]),
         goal_of(options),
         options.get("TRIGGER", "on demand") == "on demand",
-        corrections_from(
-            {int(subplan): correction for subplan, correction in figures["corrections"].items()}
-        ),
+        {int(subplan): correction for subplan, correction in figures["corrections"].items()},
         {int(subplan): weights_from(weights) for subplan, weights in figures["own_weights"].items()},
     )
 

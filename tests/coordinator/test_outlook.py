@@ -13,9 +13,10 @@ from coordinator.firing.outcome import Fired, Share
 from coordinator.planning.outlook import Outlook, changed_rows, kind_of, scaled, stated
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost import Weights
+from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import TableBuffer
+from planner.fitting import vector_of
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.schedule import Arrivals, Goal
@@ -34,12 +35,12 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     plan = derive(query, tables=TABLES)
     sizes = {name: TableStatistics(float(data.draw(COUNTS))) for name in TABLES if data.draw(st.booleans())}
     arrivals = {name: data.draw(ARRIVALS) for name in TABLES if data.draw(st.booleans())}
-    played = simulated(plan, Statistics(sizes), arrivals, Weights())
+    period = simulated(plan, Statistics(sizes), arrivals, Weights())
     goal = Goal(data.draw(st.sampled_from((1.0, 0.3, 0.01))), data.draw(st.sampled_from((1, 4))))
-    schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
     read = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
-    outlook = Outlook(played, schedule, read)
+    outlook = Outlook(period, schedule, read)
     shares = tuple(
         Share(
             each.writes,
@@ -70,7 +71,7 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     written = {each.writes: data.draw(COUNTS) for each in plan.subplans}
     came = {oid: data.draw(COUNTS) for oid in oids.values()}
     corrections = outlook.corrections(came, {0: 3}, written)
-    assert all(0.001 <= each.inserts <= 1000 for each in corrections.values())
+    assert all(0.001 <= each <= 1000 for each in corrections.values())
     again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
     assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
 
@@ -81,7 +82,7 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
 def test_a_machine_that_has_become_slower(seconds: float | None, factor: float, moved: bool) -> None:
     """Of a share nothing is left undone; of seconds more is."""
     outlook = counted(Goal(0.3, 8, seconds))
-    slower = Weights(*(factor * outlook.played.weights.vector))
+    slower = Weights(*(factor * vector_of(outlook.simulation.weights)))
     assert outlook.is_dearer(slower, {}) == moved
 
 
@@ -97,10 +98,10 @@ def counted(goal: Goal) -> Outlook:
     make = Make()
     plan = derived(make.count(make.s, make.d))
     few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(1e4)})})
-    played = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
-    schedule = scheduled(played, goal, path_knobs(played.paths, played.idle))
+    period = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
+    schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     assert any(each.pace > 1 for each in schedule.paths)
-    return Outlook(played, schedule, {0: 100})
+    return Outlook(period, schedule, {0: 100})
 
 
 def test_rows_are_scaled_kind_by_kind() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planner.correcting import corrections
-from planner.cost import Weights
-from planner.flow import gross
+from planner.cost.simulation import Simulation
+from planner.cost.weights import Weights
 from planner.pace import simulated
 from planner.schedule import Arrivals
-from planner.simulation import Correction, Simulation
 from tests.planner.test_delta_estimate import Make
 from tests.planner.test_pace import UNKNOWN, derived
 from tests.support.planning.random_plans import FILLED
@@ -17,7 +16,7 @@ from tests.support.planning.random_plans import FILLED
 ROWS = 1e5
 
 
-def period(known: dict[int, Correction]) -> Simulation:
+def period(known: dict[int, float]) -> Simulation:
     make = Make()
     counted = make.count(make.s, make.d)
     return simulated(
@@ -25,28 +24,28 @@ def period(known: dict[int, Correction]) -> Simulation:
     )
 
 
-def written(played: Simulation) -> dict[int, int]:
-    paces = (4,) * len(played.paths)
-    found = zip(played.plan.subplans, played.play(paces).played, strict=True)
-    return {subplan.writes: round(float(gross(each.written.changes)[-1])) for subplan, each in found}
+def written(period: Simulation) -> dict[int, int]:
+    paces = (4,) * len(period.paths)
+    found = zip(period.plan.subplans, period.simulate(paces).subplans, strict=True)
+    return {subplan.writes: round(float(each.written.changes.gross[-1])) for subplan, each in found}
 
 
 def test_what_was_wrong_by_a_factor_is_found_in_one_period() -> None:
     """The error of what is below is not taken for that of what is above."""
-    truth = {1: Correction(0.2, 0.2)}
+    truth = {1: 0.2}
     found = corrections(period({}), (4,) * len(period({}).paths), written(period(truth)))
-    assert found[1].inserts == pytest.approx(0.2, rel=0.01)
-    assert all(each.inserts == pytest.approx(1.0, abs=0.01) for number, each in found.items() if number > 1)
+    assert found[1] == pytest.approx(0.2, rel=0.01)
+    assert all(each == pytest.approx(1.0, abs=0.01) for number, each in found.items() if number > 1)
     assert written(period(dict(found))) == pytest.approx(written(period(truth)), rel=0.01, abs=1)
 
 
 def test_nothing_where_much_was_believed_tells_much() -> None:
     first = period({})
     found = corrections(first, (4,) * len(first.paths), {1: 0})
-    assert found[1].inserts == pytest.approx(0.001)
+    assert found[1] == pytest.approx(0.001)
     assert set(found) == {1}
 
 
 def test_what_was_not_worked_tells_nothing() -> None:
-    known = {1: Correction(3.0, 3.0)}
+    known = {1: 3.0}
     assert corrections(period(known), (1,) * len(period(known).paths), {}) == known

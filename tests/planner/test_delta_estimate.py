@@ -34,10 +34,9 @@ from planner.algebra.logical import (
     fields,
 )
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost import Weights
+from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan
-from planner.flow import DELETES, INSERTS, UPDATES
 from planner.pace import simulated
 from planner.schedule import Arrivals
 from tests.support.planning.random_plans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
@@ -176,12 +175,13 @@ def expected(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[
     )
     updates = float(data.moved * FIRINGS) if changing else 0.0
     coming = {INTEGERS.name: Arrivals(parents), FILLED.name: Arrivals(children, updates)}
-    played = simulated(plan, statistics, coming, Weights())
-    outcome = played.play((FIRINGS,) * len(played.paths))
+    period = simulated(plan, statistics, coming, Weights())
+    outcome = period.simulate((FIRINGS,) * len(period.paths))
     found = {}
-    for subplan, each in zip(plan.subplans, outcome.played, strict=True):
-        total = each.written.changes[:, -1]
-        found[subplan.writes] = (total[INSERTS] + total[UPDATES], total[DELETES] + total[UPDATES])
+    for subplan, each in zip(plan.subplans, outcome.subplans, strict=True):
+        changes = each.written.changes
+        inserts, replacements, deletes = changes.inserts[-1], changes.replacements[-1], changes.deletes[-1]
+        found[subplan.writes] = (inserts + replacements, deletes + replacements)
     return found
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from catalog.postgres.schema import TableName
 from catalog.queries.measured import Measured
-from planner.cost import Weights
-from planner.delta_program import FEATURES
-from planner.fitting import fit, non_negative_least_squares
+from planner.cost.weights import Weights
+from planner.cost.work import FEATURES
+from planner.fitting import fit, non_negative_least_squares, vector_of
 from planner.measured import Seen, features_of, predicted
 from planner.pace import simulated
 from planner.schedule import Arrivals
@@ -33,7 +33,7 @@ def firings(count: int, noise: float) -> list[Measured]:
 
 def test_known_weights_are_found() -> None:
     found = fit(firings(400, 0.05))
-    assert found.vector / TRUE.vector == pytest.approx(np.ones(len(FEATURES)), abs=0.15)
+    assert vector_of(found) / vector_of(TRUE) == pytest.approx(np.ones(len(FEATURES)), abs=0.15)
     assert found.latency == pytest.approx(2.0, rel=0.15)
 
 
@@ -47,7 +47,7 @@ def test_without_firings_the_defaults_stand() -> None:
     assert fit([]) == Weights()
     few = fit(firings(1, 0.0))
     assert few.latency == Weights().latency
-    assert (few.vector > 0.2 * Weights().vector).all()
+    assert (vector_of(few) > 0.2 * vector_of(Weights())).all()
 
 
 def test_what_never_happens_is_as_dear_as_this_machine_is_slow() -> None:
@@ -70,7 +70,7 @@ def test_a_few_firings_of_a_slow_machine_are_believed() -> None:
 def test_many_alike_tell_no_more_than_the_latest_of_them() -> None:
     usual = firings(60, 0.0)
     cold = [Measured(each.features, 5.0 * each.work, each.elapsed) for each in usual]
-    assert fit(usual + cold).vector == pytest.approx(fit(usual).vector)
+    assert vector_of(fit(usual + cold)) == pytest.approx(vector_of(fit(usual)))
 
 
 def test_no_weight_is_below_zero() -> None:
@@ -88,9 +88,9 @@ def test_a_firing_that_was_as_expected_has_the_features_that_were() -> None:
     make = Make()
     plan = derived(make.count(make.s))
     coming: dict[TableName, Arrivals] = {FILLED.name: Arrivals(1e6)}
-    played = simulated(plan, UNKNOWN, coming, Weights())
-    features = features_of(played, 1, {0: Seen(1000.0, 1e6), 1: Seen(1.0)}, 2.0)
+    period = simulated(plan, UNKNOWN, coming, Weights())
+    features = features_of(period, 1, {0: Seen(1000.0, 1e6), 1: Seen(1.0)}, 2.0)
     assert features["jobs"] == 1.0
     assert features["changes"] == 1e6
     assert features["written"] == 2.0
-    assert predicted(features, Weights()) == pytest.approx(played.play((1, 1)).played[0].works[0])
+    assert predicted(features, Weights()) == pytest.approx(period.simulate((1, 1)).subplans[0].works[0])

@@ -28,7 +28,7 @@ from planner.algebra.logical import (
     fields,
 )
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost import Weights
+from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan, NodeBuffer
 from planner.explain.schedule_text import curve_text, schedule_text
@@ -38,7 +38,6 @@ from planner.pace_reasons import DECLINED, FED_ONCE, IDLE, LITTLE
 from planner.paths import Path
 from planner.plan import plan as plan_query
 from planner.schedule import Arrivals, Goal, Schedule
-from planner.simulation import Correction
 from tests.planner.test_delta_estimate import Make
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded
@@ -72,10 +71,10 @@ def test_every_schedule_can_be_carried_out(
 ) -> None:
     plan = derive(query, tables=TABLES, store_joins=store_joins)
     statistics = Statistics(dict.fromkeys(TABLES, TableStatistics(before)))
-    played = simulated(plan, statistics, coming, Weights())
-    found = scheduled(played, Goal(share, most), path_knobs(played.paths, played.idle))
+    period = simulated(plan, statistics, coming, Weights())
+    found = scheduled(period, Goal(share, most), path_knobs(period.paths, period.idle))
     no_path_outpaces_what_feeds_it(found, plan)
-    assert [each.path for each in found.paths] == list(played.paths)
+    assert [each.path for each in found.paths] == list(period.paths)
     assert all(1 <= each.pace <= most for each in found.paths)
     finals = [each.final_work for each in found.curve]
     assert finals == sorted(finals, reverse=True)
@@ -176,15 +175,12 @@ def test_a_goal_in_seconds_holds_nine_times_in_ten() -> None:
 def test_observed_rows_correct_the_estimates() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
-    corrected = simulated(plan, Statistics(), coming, Weights(), {1: Correction(2.0, 0.5)}).play((4, 4))
-    plain = simulated(plan, Statistics(), coming, Weights()).play((4, 4))
-    for one, two in zip(corrected.played[0].written.changes, plain.played[0].written.changes, strict=True):
-        assert one.shape == two.shape
-    [added, replaced, gone] = (plain.played[0].written.changes[row, -1] for row in range(3))
-    [more, fewer, _] = (corrected.played[0].written.changes[row, -1] for row in range(3))
-    assert isclose(fewer, 0.5 * replaced)
-    assert isclose(more + fewer, 2.0 * (added + replaced))
-    assert gone == 0.0
+    corrected = simulated(plan, Statistics(), coming, Weights(), {1: 2.0}).simulate((4, 4))
+    plain = simulated(plan, Statistics(), coming, Weights()).simulate((4, 4))
+    expected, seen = plain.subplans[0].written.changes, corrected.subplans[0].written.changes
+    assert seen.inserts == pytest.approx(2.0 * expected.inserts)
+    assert seen.replacements == pytest.approx(2.0 * expected.replacements)
+    assert (expected.deletes == 0.0).all()
 
 
 def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
@@ -192,7 +188,7 @@ def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
     usual = simulated(plan, Statistics(), coming, Weights())
     dear = simulated(plan, Statistics(), coming, Weights(), own={1: Weights(jobs=100.0)})
-    pairs = zip(usual.play((2, 2)).played, dear.play((2, 2)).played, strict=True)
+    pairs = zip(usual.simulate((2, 2)).subplans, dear.simulate((2, 2)).subplans, strict=True)
     more = [two.works - one.works for one, two in pairs]
     assert more[0] == pytest.approx([100.0 - Weights().jobs] * 2)
     assert more[1] == pytest.approx([0.0, 0.0])
@@ -200,11 +196,11 @@ def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
 
 @pytest.mark.parametrize("name", ["q04", "q13", "q15", "q17", "q18", "q22"])
 def test_one_pace_for_all_costs_no_less(name: str) -> None:
-    played = simulated(tpch(name), statistics(0.5), arrivals(0.5), FAST)
+    period = simulated(tpch(name), statistics(0.5), arrivals(0.5), FAST)
     goal = Goal(0.7, 64)
-    found = scheduled(played, goal, path_knobs(played.paths, played.idle))
-    for knobs in (whole_knob(played.paths), table_knobs(played.paths, played.idle)):
-        forced = scheduled(played, goal, knobs)
+    found = scheduled(period, goal, path_knobs(period.paths, period.idle))
+    for knobs in (whole_knob(period.paths), table_knobs(period.paths, period.idle)):
+        forced = scheduled(period, goal, knobs)
         if forced.final_work <= 0.7 * forced.batch_work:
             assert found.total_work <= forced.total_work * 1.001
     assert found.final_work <= 0.7 * found.batch_work

@@ -20,9 +20,9 @@ from dialect.statements.places import places_in
 from dialect.statements.statement import Query
 from executors.engines import ENGINES
 from executors.settings import EngineSettings
-from planner.cost import Weights
+from planner.cost.weights import Weights
+from planner.cost.work import FEATURES
 from planner.delta.methods import methods_of
-from planner.delta_program import FEATURES
 from planner.schedule import Arrivals
 from proxy.judging.explained import Explain
 from proxy.judging.judge import Question, judge, read_question

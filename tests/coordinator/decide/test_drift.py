@@ -14,10 +14,9 @@ from coordinator.decide.pacing import Paced, due, outgrown
 from coordinator.planning.outlook import Outlook, at_the_beginning
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import Statistics, TableStatistics
-from planner.cost import Weights
+from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import TableBuffer
-from planner.flow import gross
 from planner.pace import scheduled, simulated
 from planner.pace_knobs import path_knobs
 from planner.paths import Path
@@ -112,16 +111,16 @@ def test_what_is_written_as_believed_is_not_misjudged(query: LogicalQuery, data:
     plan = derive(query, tables=TABLES)
     arrivals = {name: Arrivals(float(data.draw(COUNTS))) for name in TABLES}
     sizes = {name: TableStatistics(float(data.draw(COUNTS))) for name in TABLES}
-    played = simulated(plan, Statistics(sizes), arrivals, Weights())
-    schedule = scheduled(played, Goal(0.3, 4), path_knobs(played.paths, played.idle))
+    period = simulated(plan, Statistics(sizes), arrivals, Weights())
+    schedule = scheduled(period, Goal(0.3, 4), path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
     tables = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
-    outlook = Outlook(played, schedule, tables)
+    outlook = Outlook(period, schedule, tables)
     came = {oids[name]: round(each.inserts) for name, each in arrivals.items()}
-    times = tuple(data.draw(st.integers(1, 4)) for _ in played.paths)
+    times = tuple(data.draw(st.integers(1, 4)) for _ in period.paths)
     believed = {
-        subplan.writes: float(gross(each.written.changes)[-1])
-        for subplan, each in zip(plan.subplans, played.play(times).played, strict=True)
+        subplan.writes: float(each.written.changes.gross[-1])
+        for subplan, each in zip(plan.subplans, period.simulate(times).subplans, strict=True)
     }
     all_rows = dict.fromkeys(range(len(times)), sum(came.values()))
     firings = dict(enumerate(times))

@@ -7,7 +7,7 @@ from typing import Final
 
 from catalog.postgres.schema import TableName
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost import Weights
+from planner.cost.weights import Weights
 from planner.schedule import Arrivals
 
 

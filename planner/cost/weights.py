@@ -1,19 +1,14 @@
-"""What work costs: seconds of a processor for what firings have to do."""
+"""What each kind of work takes, in seconds of a processor."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
-
-import numpy as np
-
-from planner.delta_program import Features
-from planner.flow import Vector
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Seconds of a processor for each of what a firing does, in the order of FEATURES.
+    """Seconds of a processor for each of what a firing does: see `Features`.
 
     The defaults are what was fitted to queries of TPC-H on two cores, with a Java process of ten minutes.
     `latency`: in nine of ten firings no more seconds pass than this times the work that was predicted.
@@ -28,18 +23,7 @@ class Weights:
     written: float = 1.5e-6
     latency: float = 1.5
 
-    @property
-    def vector(self) -> Vector:
-        """The weights as a vector, one for each feature."""
-        return np.array(astuple(self)[:-1])
-
 
 def weights_from(kept: Mapping[str, float]) -> Weights:
     """The weights that were kept; a weight that was not has its default, and unknown ones are left out."""
     return Weights(**{weight.name: kept[weight.name] for weight in fields(Weights) if weight.name in kept})
-
-
-def work(features: Features, weights: Weights) -> Vector:
-    """What each firing costs."""
-    cost: Vector = weights.vector @ features
-    return cost

@@ -106,6 +106,11 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
     )
 
 
+def looked_up(columns: Spreads, fresh: bool) -> Spreads:
+    """The spreads where those that grow are as fresh as the values that they are looked up by."""
+    return {number: replace(spread, fresh=fresh and spread.grows) for number, spread in columns.items()}
+
+
 def limited(columns: Spreads, rows: float) -> Spreads:
     """The spreads where there are only so many rows."""
     return {
@@ -117,8 +122,7 @@ def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
     """The spreads of pairs: equal columns have the fewer values; what new values look up is new."""
     new = both_grow(condition, change, other)
     fresh = new is not None and change[new[0]].fresh
-    looked_up = {number: replace(spread, fresh=fresh and spread.grows) for number, spread in other.items()}
-    both = {**change, **looked_up}
+    both = {**change, **looked_up(other, fresh)}
     for conjunct in conjuncts(condition):
         pair = _equal(conjunct, both)
         if pair:

@@ -1,0 +1,134 @@
+"""What is known of a node of a delta plan in all its firings, and how its rows in each are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from planner.cost.constants import LEAST
+from planner.cost.row_counts import Content, RowCounts, Share, Vector, content
+from planner.cost.spread import Spreads
+from planner.delta.weighted import Moment, Weighted
+
+Leaf: TypeAlias = tuple[int, Moment]
+"""A buffer and the moment at which it is read."""
+
+Formula: TypeAlias = Callable[["FiringInputs", Sequence[RowCounts]], RowCounts]
+"""A node's rows in firings, from what these read and from the rows of the node's inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRows:
+    """A buffer's content before each firing and after it, and what came between."""
+
+    before: Content
+    after: Content
+    change: RowCounts
+
+    @property
+    def new_share(self) -> Vector:
+        """The share of the content that came."""
+        there = np.maximum(self.after.rows, 1.0)
+        return np.minimum(np.maximum((self.after.rows - self.before.rows) / there, 0.0), 1.0)
+
+    def at(self, moment: Moment) -> RowCounts:
+        """What a leaf sees."""
+        if moment is Moment.CHANGE:
+            return self.change
+        return self.before if moment is Moment.BEFORE else self.after
+
+
+def unchanging(rows: Vector) -> BufferRows:
+    """A buffer of which the content alone is looked at, also in place of its change."""
+    return BufferRows(content(rows), content(rows), content(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class FiringInputs:
+    """What is read in a row of firings: `new_share` of it is new.
+
+    `rows_in_the_end` are those of buffers once everything has come, `own_rows` those of the content that the
+    subplan has written so far. `is_everything`: there is one firing, by which all comes that ever does.
+    """
+
+    buffers: Mapping[int, BufferRows]
+    rows_in_the_end: Mapping[int, float]
+    new_share: Vector
+    own_rows: Vector
+    is_everything: bool = False
+    _arrived: dict[tuple[int, bool], Vector] = field(default_factory=dict)
+    _rows: dict[NodeEstimate, RowCounts] = field(default_factory=dict)
+
+    def rows(self, node: NodeEstimate) -> RowCounts:
+        """The rows of a node, which are computed once."""
+        if node not in self._rows:
+            self._rows[node] = node.formula(self, [self.rows(input) for input in node.inputs])
+        return self._rows[node]
+
+    def arrived(self, sources: Iterable[int], *, before: bool = False) -> Vector:
+        """Which share has come, with a firing or `before` it, of the values that grow with these buffers."""
+        product = np.ones(len(self.own_rows))
+        for source in self.buffers.keys() & set(sources):
+            if (source, before) not in self._arrived:
+                there = self.buffers[source].before if before else self.buffers[source].after
+                share = np.minimum(np.maximum(there.rows / self.rows_in_the_end[source], LEAST), 1.0)
+                self._arrived[source, before] = share
+            product = product * self._arrived[source, before]
+        return product
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeEstimate:
+    """A node over the estimates of its inputs.
+
+    `in_the_end` are its rows once everything has come. `is_change`: they come and go; else they are there.
+    `changes` are the buffers of which one has to change for it to be worked, `needs` the contents without
+    which it has no rows. `origin` is where its rows are from, `arrived` the changes among that. Rows cut down
+    to those that meet something of `restricted` stand for more. Each value of `keys` comes once. `retracted`:
+    a content with its sign changed. `before`: made of contents before the firing alone. `recent`: the share
+    of its rows that have only just come.
+    """
+
+    node: Weighted
+    inputs: tuple[NodeEstimate, ...]
+    formula: Formula
+    in_the_end: RowCounts
+    columns: Spreads
+    is_change: bool = False
+    changes: frozenset[int] = frozenset()
+    needs: frozenset[Leaf] = frozenset()
+    origin: frozenset[object] = frozenset()
+    arrived: frozenset[object] = frozenset()
+    restricted: frozenset[object] = frozenset()
+    keys: frozenset[int] | None = None
+    retracted: bool = False
+    before: bool = False
+    recent: Callable[[FiringInputs], Share] | None = None
+
+    @property
+    def rows(self) -> float:
+        """How many there are once everything has come."""
+        return float(self.in_the_end.gross[0])
+
+    def above(self, node: Weighted, formula: Formula, *others: NodeEstimate) -> NodeEstimate:
+        """A node over this one, and over others, that has the same properties."""
+        inputs = (self, *others)
+        in_the_end = formula(EVERYTHING, [input.in_the_end for input in inputs])
+        return replace(self, node=node, inputs=inputs, formula=formula, in_the_end=in_the_end)
+
+    def compared_with(self, other: NodeEstimate) -> Callable[[RowCounts], Vector]:
+        """How many rows each of the other's is compared with: those left out would not have met it."""
+        is_cut = other.origin <= self.restricted
+        return lambda rows: rows.stands_for if is_cut and isinstance(rows, Content) else rows.gross
+
+
+def unchanged(_: FiringInputs, inputs: Sequence[RowCounts]) -> RowCounts:
+    """The formula of a node that has as many rows as its input."""
+    return inputs[0]
+
+
+EVERYTHING: Final = FiringInputs({}, {}, np.ones(1), np.ones(1), is_everything=True)
+"""The firing by which everything comes, for nodes that read no buffer themselves."""

@@ -1,0 +1,281 @@
+"""A period simulated: what the firings of each subplan see, give and cost under given paces."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.cost import constants
+from planner.cost.estimate import BufferEstimate
+from planner.cost.node import BufferRows, unchanging
+from planner.cost.row_counts import Change, Vector, content, reconciled
+from planner.cost.spread import Moves, Spread, Spreads
+from planner.cost.subplan import SubplanEstimate, estimated
+from planner.cost.weights import Weights
+from planner.cost.work import work
+from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Subplan, TableBuffer
+from planner.delta.weighted_tree import within
+from planner.paths import Path
+from planner.schedule import Arrivals
+
+Pacing: TypeAlias = tuple[int, ...]
+"""The paces of all paths of a plan, in their order."""
+
+_MOST_REMEMBERED: Final = 600
+
+
+Corrections: TypeAlias = Mapping[int, float]
+"""How many times as many rows as expected were seen, by the buffers that subplans write."""
+
+OwnWeights: TypeAlias = Mapping[int, Weights]
+"""The weights of subplans whose firings have been measured, by the buffers that they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """What a buffer holds, before the first firing and after each: the rows of its content, the sums of all
+    changes up to there, and the logarithm of the share that was never replaced."""
+
+    times: Vector
+    contents: Vector
+    changes: Change
+    log_never_replaced: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSubplan:
+    """A subplan's period: the work of each firing, and what it wrote."""
+
+    works: Vector
+    written: WrittenRows
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a period costs, the last firing of each subplan apart; by subplans in their order."""
+
+    final: float
+    total: float
+    subplans: tuple[SimulatedSubplan, ...]
+
+
+@dataclass(slots=True)
+class Simulation:
+    """Simulates periods of a plan; what a subplan did is remembered by the paces of all that is below it."""
+
+    plan: DeltaPlan
+    arrivals: Mapping[int, Arrivals]
+    sizes: Mapping[int, float]
+    estimates: tuple[tuple[SubplanEstimate, SubplanEstimate], ...]
+    below: tuple[tuple[int, ...], ...]
+    paths: tuple[Path, ...]
+    weights: Weights
+    corrections: Corrections
+    own: OwnWeights
+    _remembered: dict[int, dict[Pacing, SimulatedSubplan]] = field(
+        init=False, default_factory=lambda: defaultdict(dict)
+    )
+
+    def weights_of(self, writes: int) -> Weights:
+        """What work costs in the subplan that writes this buffer."""
+        return self.own.get(writes, self.weights)
+
+    def simulate(self, paces: Pacing) -> Outcome:
+        """The period under these paces."""
+        done: dict[int, SimulatedSubplan] = {}
+        for place, subplan in enumerate(self.plan.subplans):
+            below = tuple(paces[path] for path in self.below[place])
+            remembered = self._remembered[place]
+            if below not in remembered:
+                if len(remembered) >= _MOST_REMEMBERED:
+                    remembered.clear()
+                remembered[below] = self._simulated(place, paces, done)
+            done[subplan.writes] = remembered[below]
+        works = [subplan.works for subplan in done.values()]
+        final, total = float(sum(each[-1] for each in works)), float(sum(each.sum() for each in works))
+        return Outcome(final, total, tuple(done.values()))
+
+    @property
+    def idle(self) -> frozenset[Path]:
+        """The paths that nothing is expected to come by."""
+        batch = self.simulate((1,) * len(self.paths)).subplans
+        done = {subplan.writes: seen for subplan, seen in zip(self.plan.subplans, batch, strict=True)}
+        return frozenset(path for path in self.paths if not self._brings(path.reads, done))
+
+    def forget(self) -> None:
+        """Give up what is remembered: who keeps a simulation needs no more of it than its estimates."""
+        self._remembered.clear()
+
+    def recompute(self) -> float:
+        """The work of computing everything from scratch at the end of the period."""
+        cost, held = 0.0, dict[int, Vector]()
+        for buffer, arriving in self.arrivals.items():
+            held[buffer] = np.array([max(self.sizes[buffer] + arriving.inserts - arriving.deletes, 0.0)])
+        for subplan, (scratch, _) in zip(self.plan.subplans, self.estimates, strict=True):
+            firing = scratch.firing(_all_of(subplan, held), np.ones(1))
+            held[subplan.writes] = np.maximum(firing.rows(scratch.outcome).net, 0.0)
+            features = scratch.work.features(firing, scratch.outcome)
+            cost += float(work(features, self.weights_of(subplan.writes))[0])
+        return cost
+
+    def _simulated(self, place: int, paces: Pacing, done: Mapping[int, SimulatedSubplan]) -> SimulatedSubplan:
+        subplan, (scratch, estimate) = self.plan.subplans[place], self.estimates[place]
+        paces_of_reads = {
+            path.reads: paces[index] for index, path in enumerate(self.paths) if path.writes == subplan.writes
+        }
+        times = _times({pace for buffer, pace in paces_of_reads.items() if self._brings(buffer, done)})
+        buffers: dict[int, BufferRows] = {}
+        held: dict[int, Vector] = {}
+        for buffer, pace in paces_of_reads.items():
+            positions = np.concatenate(([0.0], np.floor(times * pace + 1e-9) / pace))
+            held[buffer], change = self._read(buffer, positions, done)
+            buffers[buffer] = BufferRows(content(held[buffer][:-1]), content(held[buffer][1:]), change)
+        everything = scratch.firing(_all_of(subplan, held), np.ones(len(times) + 1))
+        contents = np.maximum(everything.rows(scratch.outcome).net, 0.0)
+        before, after = contents[:-1], contents[1:]
+        buffers[subplan.writes] = unchanging(before)
+        firing = estimate.firing(buffers, before)
+        features = estimate.work.features(firing, estimate.outcome)
+        likely = firing.rows(estimate.outcome).kept(features.jobs, features.jobs).as_change()
+        factor = self.corrections.get(subplan.writes, 1.0)
+        change = reconciled(likely, before, after).map(lambda rows: rows * factor)
+        replaced_share = np.minimum(change.replaced_rows / np.maximum(before, 1.0), constants.NEARLY_ALL)
+        written = WrittenRows(times, contents, change.map(_sum), _sum(np.log1p(-replaced_share)))
+        return SimulatedSubplan(work(features, self.weights_of(subplan.writes)), written)
+
+    def _brings(self, buffer: int, done: Mapping[int, SimulatedSubplan]) -> bool:
+        """Whether anything is expected to come in a buffer."""
+        if buffer in done:
+            return bool(done[buffer].written.changes.gross[-1] > 0.0)
+        arriving = self.arrivals[buffer]
+        return arriving.inserts + arriving.updates + arriving.deletes > 0.0
+
+    def _read(
+        self, buffer: int, positions: Vector, done: Mapping[int, SimulatedSubplan]
+    ) -> tuple[Vector, Change]:
+        """The rows of a buffer at each of the positions, and the changes between them."""
+        if buffer in done:
+            return _read_written(done[buffer].written, positions)
+        arriving = self.arrivals[buffer]
+        share = np.diff(positions)
+        rows = np.maximum(self.sizes[buffer] + (arriving.inserts - arriving.deletes) * positions, 0.0)
+        updates = arriving.updates * share
+        replaced_rows = -rows[:-1] * np.expm1(-updates / np.maximum(rows[:-1], 1.0))
+        inserts, deletes = arriving.inserts * share, arriving.deletes * share
+        return rows, Change(inserts, updates, deletes, 0.0 * share, replaced_rows)
+
+
+def simulation(
+    plan: DeltaPlan,
+    statistics: Statistics,
+    arrivals: Mapping[int, Arrivals],
+    weights: Weights,
+    corrections: Corrections,
+    own: OwnWeights,
+) -> Simulation:
+    """Everything that does not depend on paces, worked out once."""
+    known: dict[int, BufferEstimate] = {}
+    sizes: dict[int, float] = {}
+    for table in plan.buffers:
+        if isinstance(table, TableBuffer):
+            of = statistics.of(table.table)
+            sizes[table.number] = of.rows
+            known[table.number] = _table(table, of, arrivals[table.number])
+    estimates: list[tuple[SubplanEstimate, SubplanEstimate]] = []
+    paths: list[Path] = []
+    below: list[tuple[int, ...]] = []
+    under: dict[int, set[int]] = {}
+    for subplan in plan.subplans:
+        scratch = estimated(subplan, known, None)
+        known[subplan.writes] = outcome = _node(plan, subplan, scratch, known)
+        estimates.append((scratch, estimated(subplan, known, outcome)))
+        places = under[subplan.writes] = set()
+        for buffer in subplan.reads:
+            places |= {len(paths)} | under.get(buffer, set())
+            paths.append(Path(subplan.writes, buffer))
+        below.append(tuple(sorted(places)))
+    return Simulation(
+        plan, arrivals, sizes, tuple(estimates), tuple(below), tuple(paths), weights, corrections, own
+    )
+
+
+def _times(paces: set[int]) -> Vector:
+    """When a subplan fires, as shares of the period: whenever one of its paths is due, and at its end."""
+    due = [np.arange(1, pace + 1) / pace for pace in paces]
+    return np.unique(np.concatenate([*due, np.ones(1)]))
+
+
+def _all_of(subplan: Subplan, held: Mapping[int, Vector]) -> dict[int, BufferRows]:
+    """What computing from scratch reads: contents, also in place of changes."""
+    return {buffer: unchanging(held[buffer]) for buffer in subplan.reads}
+
+
+def _read_written(written: WrittenRows, positions: Vector) -> tuple[Vector, Change]:
+    """The rows at each of the positions, and the changes between them."""
+    index = np.searchsorted(written.times, positions, side="right")
+    starts, ends = index[:-1], index[1:]
+    contents, logarithm = written.contents[index], written.log_never_replaced
+    replaced_rows = -contents[:-1] * np.expm1(logarithm[ends] - logarithm[starts])
+    changes = written.changes.map(lambda sums: sums[ends] - sums[starts])
+    return contents, replace(changes, replaced_rows=replaced_rows)
+
+
+def _sum(rows: Vector) -> Vector:
+    """The sums up to each firing, from before the first."""
+    sums = np.zeros(len(rows) + 1)
+    np.cumsum(rows, out=sums[1:])
+    return sums
+
+
+def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> BufferEstimate:
+    rows = max(known.rows + arriving.inserts - arriving.deletes, 1.0)
+    moves = Moves.OFTEN if arriving.updates else Moves.NEVER
+    columns = {}
+    for read, attribute in zip(buffer.fields, buffer.attributes, strict=True):
+        column = known.columns.get(attribute)
+        grows = column is not None and _is_growing(column, known.rows)
+        values = _grown(column, known.rows, rows)
+        columns[read.column] = Spread(values, moves, values.distinct, buffer.number, rows, grows)
+    return BufferEstimate(columns, rows, not arriving.updates and not arriving.deletes)
+
+
+def _grown(column: ColumnStatistics | None, before: float, after: float) -> ColumnStatistics:
+    """A column once all rows have come: one with many different values has as many more of them."""
+    if column is None:
+        return ColumnStatistics(max(1.0, after * constants.UNKNOWN_DISTINCT))
+    distinct = column.distinct
+    if _is_growing(column, before):
+        distinct *= max(1.0, after / max(before, 1.0))
+    return replace(column, distinct=max(1.0, distinct))
+
+
+def _is_growing(column: ColumnStatistics, rows: float) -> bool:
+    """Whether the column gets new values as rows come."""
+    return column.distinct >= constants.GROWING * rows if column.grows is None else column.grows
+
+
+def _node(
+    plan: DeltaPlan, subplan: Subplan, scratch: SubplanEstimate, known: Mapping[int, BufferEstimate]
+) -> BufferEstimate:
+    """What the subplan's own buffer holds in the end; its columns are the outcome's, by their places."""
+    rows = max(float(scratch.outcome.in_the_end.net[0]), 1.0)
+    buffer = next(buffer for buffer in plan.buffers if buffer.number == subplan.writes)
+    assert isinstance(buffer, NodeBuffer)
+    columns: Spreads = {
+        field.column: _owned(scratch.outcome.columns[field.column], buffer.number, rows)
+        for field in buffer.fields
+    }
+    leaves = [node for step in subplan.steps for node in within(step.outcome) if isinstance(node, Read)]
+    takes_back = any(leaf.buffer == subplan.writes and leaf.moment is Moment.BEFORE for leaf in leaves)
+    only_grows = not takes_back and all(known[buffer].only_grows for buffer in subplan.reads)
+    return BufferEstimate(columns, rows, only_grows)
+
+
+def _owned(spread: Spread, buffer: int, rows: float) -> Spread:
+    most = max(1.0, min(spread.most, rows))
+    return replace(spread, most=most, source=buffer, rows=rows)

@@ -1,0 +1,49 @@
+"""A subplan as the estimates of its nodes: what firings give and have to do, and the content they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.cost.estimate import BufferEstimate, Estimator
+from planner.cost.node import BufferRows, FiringInputs, NodeEstimate
+from planner.cost.row_counts import Vector
+from planner.cost.work import Precondition, SubplanWork
+from planner.delta.weighted import Subplan
+from planner.firing.specialise import Facts, specialise
+
+
+@dataclass(frozen=True, slots=True)
+class SubplanEstimate:
+    """The estimate of what firings do, or of computing everything that is there from scratch."""
+
+    outcome: NodeEstimate
+    work: SubplanWork
+    rows_in_the_end: Mapping[int, float]
+
+    def firing(self, buffers: Mapping[int, BufferRows], own_rows: Vector) -> FiringInputs:
+        """Firings that find these rows."""
+        read = [buffers[buffer] for buffer in self.work.reads]
+        arrived = sum((rows.change.gross for rows in read), 0.0 * own_rows)
+        held = sum((rows.after.rows for rows in read), 0.0 * own_rows)
+        new_share = np.minimum(arrived / np.maximum(held, 1.0), 1.0)
+        return FiringInputs(buffers, self.rows_in_the_end, new_share, own_rows)
+
+
+def estimated(
+    subplan: Subplan, buffers: Mapping[int, BufferEstimate], own: BufferEstimate | None
+) -> SubplanEstimate:
+    """The subplan over buffers of which this is known; without its `own`: from scratch."""
+    reads = frozenset(subplan.reads)
+    if own is None:
+        subplan = specialise(subplan, Facts(lambda _: True, unwritten=reads | {subplan.writes}))
+        known = buffers
+    else:
+        known = {**buffers, subplan.writes: own}
+    estimator, steps_work = Estimator(known, own is None), SubplanWork(reads)
+    for step in subplan.steps:
+        outcome = estimator.step(step)
+        steps_work.add(outcome, Precondition(outcome.changes or reads, outcome.needs))
+    return SubplanEstimate(outcome, steps_work, {buffer: of.rows for buffer, of in known.items()})

@@ -1,0 +1,121 @@
+"""What firings of a subplan have to do, from its nodes and their rows, and what that costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import Final, assert_never
+
+import numpy as np
+
+from planner.cost.node import FiringInputs, Leaf, NodeEstimate
+from planner.cost.row_counts import Vector, presence
+from planner.cost.weights import Weights
+from planner.delta import weighted
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """How much firings have to do of each kind.
+
+    `jobs` that are started, one for each firing in which anything came; `operators` of which the change is
+    there: joins and groupings; rows of `changes` and of `contents` that are read; rows `joined`, `gathered`
+    (grouped, or looked up by their group) and `written`.
+    """
+
+    jobs: Vector
+    operators: Vector
+    changes: Vector
+    contents: Vector
+    joined: Vector
+    gathered: Vector
+    written: Vector
+
+
+FEATURES: Final = tuple(feature.name for feature in fields(Features))
+
+
+def work(features: Features, weights: Weights) -> Vector:
+    """What each firing costs: of each kind of work so much, times what it takes."""
+    cost: Vector = sum(getattr(features, name) * getattr(weights, name) for name in FEATURES)
+    return cost
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """When something is done: one of these buffers has `changed`, and none of these contents is empty."""
+
+    changed: frozenset[int]
+    filled: frozenset[Leaf]
+
+
+@dataclass(slots=True)
+class SubplanWork:
+    """What a subplan has to do: which nodes' rows are joined and gathered, and what is done when."""
+
+    reads: frozenset[int]
+    changes: set[int] = field(default_factory=set)
+    contents: Counter[tuple[Leaf, Precondition]] = field(default_factory=Counter)
+    operators: Counter[Precondition] = field(default_factory=Counter)
+    joined: list[NodeEstimate] = field(default_factory=list)
+    gathered: list[NodeEstimate] = field(default_factory=list)
+
+    def features(self, firing: FiringInputs, outcome: NodeEstimate) -> Features:
+        """What these firings have to do, of which `outcome` is written."""
+        none = np.zeros(len(firing.own_rows))
+        arrived = {buffer: firing.buffers[buffer].change.gross for buffer in self.reads}
+        jobs = presence(sum(arrived.values(), none))
+        likely: dict[Precondition, Vector] = {}
+        for when in {*self.operators, *(when for _, when in self.contents)}:
+            likely[when] = presence(sum((arrived[buffer] for buffer in when.changed), none))
+            for buffer, moment in when.filled:
+                likely[when] = likely[when] * presence(firing.buffers[buffer].at(moment).gross)
+        contents = (
+            count * firing.buffers[buffer].at(moment).gross * likely[when]
+            for ((buffer, moment), when), count in self.contents.items()
+        )
+        return Features(
+            jobs=jobs,
+            operators=sum((count * likely[when] for when, count in self.operators.items()), none),
+            changes=sum((arrived[buffer] for buffer in self.changes), none),
+            contents=sum(contents, none),
+            joined=sum((firing.rows(node).gross for node in self.joined), none),
+            gathered=sum((firing.rows(node).gross for node in self.gathered), none),
+            written=firing.rows(outcome).gross * jobs,
+        )
+
+    def add(self, estimate: NodeEstimate, when: Precondition) -> None:
+        """The work of the node and of what is below it, which is done `when` that of the node above is."""
+        match estimate.node:
+            case weighted.Read(buffer=buffer, moment=weighted.Moment.CHANGE):
+                self.changes.add(buffer)
+            case weighted.Read(buffer=buffer, moment=moment):
+                self.contents[(buffer, moment), when] += 1
+            case weighted.Use() | weighted.Rows():
+                pass
+            case weighted.Where() | weighted.Compute() | weighted.Negate() | weighted.Sum():
+                self._add_inputs(estimate, when)
+            case weighted.Choose() | weighted.Once():  # the one that was chosen stands for it
+                self._add_inputs(estimate, when)
+            case weighted.Pairs() | weighted.Matched():
+                self.joined.append(estimate)
+                self._add_operator(estimate, when)
+            case weighted.Among():
+                self.gathered.append(estimate)
+                self._add_operator(estimate, when)
+            case weighted.Consolidate() | weighted.Tallies() | weighted.Groups() | weighted.First():
+                self.gathered += estimate.inputs
+                self._add_operator(estimate, when)
+            case _:
+                assert_never(estimate.node)
+
+    def _add_operator(self, estimate: NodeEstimate, when: Precondition) -> None:
+        """A join or a grouping: done, and what it reads read, once one of its changes is there."""
+        if estimate.changes:
+            when = Precondition(estimate.changes, estimate.needs)
+        self.operators[when] += 1
+        self._add_inputs(estimate, when)
+
+    def _add_inputs(self, estimate: NodeEstimate, when: Precondition) -> None:
+        for input in estimate.inputs:
+            self.add(input, when)
