@@ -63,9 +63,7 @@ class Estimator:
             case weighted.Choose(guard=guard, shortcut=shortcut, general=general):
                 return self.node(shortcut if self._holds(guard) else general)
             case weighted.Once(input=child) | weighted.Where(input=weighted.Tallies() as child):
-                return self.node(
-                    child
-                )  # of groups that are there; which of them go is seen in the end: `reconciled`
+                return self.node(child)  # which groups go is seen in the end: `reconciled`
             case weighted.Where(input=child):
                 return _filtered(node, self.node(child))
             case weighted.Compute(input=child):
