@@ -24,6 +24,7 @@ from planner.cost.spread import (
     Spreads,
     computed,
     filtered,
+    looked_up,
     share_of,
 )
 from planner.delta import weighted
@@ -100,10 +101,7 @@ class Estimator:
             (),
             formula=lambda firing, _: firing.buffers[buffer].at(moment),
             in_the_end=content(np.array([known.rows])),
-            columns={
-                number: replace(spread, fresh=is_change and spread.grows)
-                for number, spread in columns.items()
-            },
+            columns=looked_up(columns, is_change),
             is_change=is_change,
             changes=frozenset({buffer}) if comes else frozenset(),
             needs=leaf if moment is weighted.Moment.BEFORE else frozenset(),

@@ -64,20 +64,24 @@ class FiringInputs:
 
     def rows(self, node: NodeEstimate) -> RowCounts:
         """The rows of a node, which are computed once."""
-        if node not in self._rows:
-            self._rows[node] = node.formula(self, [self.rows(input) for input in node.inputs])
-        return self._rows[node]
+        rows = self._rows.get(node)
+        if rows is None:
+            rows = self._rows[node] = node.formula(self, [self.rows(input) for input in node.inputs])
+        return rows
 
     def arrived(self, sources: Iterable[int], *, before: bool = False) -> Vector:
         """Which share has come, with a firing or `before` it, of the values that grow with these buffers."""
-        product = np.ones(len(self.own_rows))
-        for source in self.buffers.keys() & set(sources):
+        product: Vector | None = None
+        for source in sources:
+            if source not in self.buffers:
+                continue
             if (source, before) not in self._arrived:
                 there = self.buffers[source].before if before else self.buffers[source].after
                 share = np.minimum(np.maximum(there.rows / self.rows_in_the_end[source], LEAST), 1.0)
                 self._arrived[source, before] = share
-            product = product * self._arrived[source, before]
-        return product
+            share = self._arrived[source, before]
+            product = share if product is None else product * share
+        return np.ones(len(self.own_rows)) if product is None else product
 
 
 @dataclass(frozen=True, slots=True, eq=False)

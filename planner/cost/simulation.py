@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -96,8 +97,8 @@ class Simulation:
                     remembered.clear()
                 remembered[below] = self._simulated(place, paces, done)
             done[subplan.writes] = remembered[below]
-        works = [subplan.works for subplan in done.values()]
-        final, total = float(sum(each[-1] for each in works)), float(sum(each.sum() for each in works))
+        final = float(sum(subplan.works[-1] for subplan in done.values()))
+        total = float(sum(subplan.works.sum() for subplan in done.values()))
         return Outcome(final, total, tuple(done.values()))
 
     @property
@@ -128,7 +129,8 @@ class Simulation:
         paces_of_reads = {
             path.reads: paces[index] for index, path in enumerate(self.paths) if path.writes == subplan.writes
         }
-        times = _times({pace for buffer, pace in paces_of_reads.items() if self._brings(buffer, done)})
+        active = (pace for buffer, pace in paces_of_reads.items() if self._brings(buffer, done))
+        times = _times(frozenset(active))
         buffers: dict[int, BufferRows] = {}
         held: dict[int, Vector] = {}
         for buffer, pace in paces_of_reads.items():
@@ -204,7 +206,8 @@ def simulation(
     )
 
 
-def _times(paces: set[int]) -> Vector:
+@lru_cache(maxsize=1000)
+def _times(paces: frozenset[int]) -> Vector:
     """When a subplan fires, as shares of the period: whenever one of its paths is due, and at its end."""
     due = [np.arange(1, pace + 1) / pace for pace in paces]
     return np.unique(np.concatenate([*due, np.ones(1)]))

@@ -108,7 +108,10 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
 
 def looked_up(columns: Spreads, fresh: bool) -> Spreads:
     """The spreads where those that grow are as fresh as the values that they are looked up by."""
-    return {number: replace(spread, fresh=fresh and spread.grows) for number, spread in columns.items()}
+    return {
+        number: replace(spread, fresh=fresh) if spread.grows and spread.fresh is not fresh else spread
+        for number, spread in columns.items()
+    }
 
 
 def limited(columns: Spreads, rows: float) -> Spreads:
