@@ -1,4 +1,7 @@
-"""What the estimates assume where nothing is known. `tests/test_cost_constants.py`: how much hangs on it."""
+"""What the estimates assume where nothing is known.
+
+How much hangs on it is told by `tests/planner/cost/test_constants.py`.
+"""
 
 from __future__ import annotations
 

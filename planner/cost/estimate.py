@@ -58,7 +58,7 @@ class Estimator:
             case weighted.Read():
                 return self._read(node)
             case weighted.Use(step=step):
-                return _used(node, self.steps[step])
+                return replace(self.steps[step].above(node, unchanged), origin=frozenset({step}))
             case weighted.Rows():
                 return _rows(node)
             case weighted.Choose(guard=guard, shortcut=shortcut, general=general):
@@ -115,11 +115,6 @@ class Estimator:
         if self.from_scratch:
             return True
         return not guard.level and all(self.buffers[buffer].only_grows for buffer in guard.appended)
-
-
-def _used(use: weighted.Use, step: NodeEstimate) -> NodeEstimate:
-    """The outcome of a step, which is where its rows are from."""
-    return replace(step.above(use, unchanged), origin=frozenset({use.step}))
 
 
 def _rows(node: weighted.Rows) -> NodeEstimate:

@@ -110,7 +110,7 @@ def between(difference: Change, arrived: Change, recent: Share) -> Change:
 
 def merged(change: Change, moves: Moves) -> Change:
     """The change with each row once; which replacements are left depends on what `moves` in them."""
-    once = np.minimum(change.replaced_rows / np.maximum(change.replacements, _LEAST), 1.0)
+    once = np.minimum(change.replaced_rows / np.maximum(change.replacements, 1e-9), 1.0)
     moved, replacements = change.moved * once, change.replacements * once
     left = moved if moves is Moves.EXTREMES else replacements * constants.DIFFERENT[moves]
     return Change(change.inserts, left, change.deletes, np.minimum(moved, left), left)
@@ -133,6 +133,3 @@ def _columns(node: Sum, inputs: Sequence[NodeEstimate]) -> Spreads:
             fresh=all(spread.fresh for spread in spreads),
         )
     return columns
-
-
-_LEAST = 1e-9
