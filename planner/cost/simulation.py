@@ -118,7 +118,8 @@ class Simulation:
         for buffer, arriving in self.arrivals.items():
             held[buffer] = np.array([max(self.sizes[buffer] + arriving.inserts - arriving.deletes, 0.0)])
         for subplan, (scratch, _) in zip(self.plan.subplans, self.estimates, strict=True):
-            firing = scratch.firing(_all_of(subplan, held), np.ones(1))
+            contents = {buffer: unchanging(rows) for buffer, rows in held.items()}
+            firing = scratch.firing(contents, np.ones(1))
             held[subplan.writes] = np.maximum(firing.rows(scratch.outcome).net, 0.0)
             features = scratch.work.features(firing, scratch.outcome)
             cost += float(work(features, self.weights_of(subplan.writes))[0])
@@ -137,7 +138,8 @@ class Simulation:
             positions = np.concatenate(([0.0], np.floor(times * pace + 1e-9) / pace))
             held[buffer], change = self._read(buffer, positions, done)
             buffers[buffer] = BufferRows(content(held[buffer][:-1]), content(held[buffer][1:]), change)
-        everything = scratch.firing(_all_of(subplan, held), np.ones(len(times) + 1))
+        there = {buffer: unchanging(rows) for buffer, rows in held.items()}
+        everything = scratch.firing(there, np.ones(len(times) + 1))
         contents = np.maximum(everything.rows(scratch.outcome).net, 0.0)
         before, after = contents[:-1], contents[1:]
         buffers[subplan.writes] = unchanging(before)
@@ -213,11 +215,6 @@ def _times(paces: frozenset[int]) -> Vector:
     return np.unique(np.concatenate([*due, np.ones(1)]))
 
 
-def _all_of(subplan: Subplan, held: Mapping[int, Vector]) -> dict[int, BufferRows]:
-    """What computing from scratch reads: contents, also in place of changes."""
-    return {buffer: unchanging(held[buffer]) for buffer in subplan.reads}
-
-
 def _read_written(written: WrittenRows, positions: Vector) -> tuple[Vector, Change]:
     """The rows at each of the positions, and the changes between them."""
     index = np.searchsorted(written.times, positions, side="right")
@@ -230,9 +227,7 @@ def _read_written(written: WrittenRows, positions: Vector) -> tuple[Vector, Chan
 
 def _sum(rows: Vector) -> Vector:
     """The sums up to each firing, from before the first."""
-    sums = np.zeros(len(rows) + 1)
-    np.cumsum(rows, out=sums[1:])
-    return sums
+    return np.concatenate(([0.0], np.cumsum(rows)))
 
 
 def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> BufferEstimate:
