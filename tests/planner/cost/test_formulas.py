@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from catalog.types import BOOLEAN, INT4, SqlType
+from catalog.postgres.types import BOOLEAN, INT4, SqlType
 from dialect.expressions.scalar import Constant
 from planner.algebra.columns import refer
 from planner.algebra.logical import Field
