@@ -24,7 +24,7 @@ from tests.support.standing.cases import (
     script,
 )
 from tests.support.standing.expressions import OF_FAMILIES, templates
-from tests.support.standing.fuzzing import KNOWN_BUGS, SOUND, features_of, random_case
+from tests.support.standing.fuzzing import KNOWN_BUGS, SOUND, features_of, random_case, replaying
 from tests.support.standing.kinds import KINDS
 from tests.support.standing.sweep import sweep
 from tests.support.standing.values import Feature, quoted
@@ -93,6 +93,18 @@ def test_features_by_name() -> None:
     assert features_of("all") == EVERY
     assert features_of("sound") == EVERY - set(KNOWN_BUGS)
     assert features_of("padding,SCALE") == {Feature.PADDING, Feature.SCALE}
+
+
+def test_what_is_found_tells_how_to_play_it_again() -> None:
+    findings = [
+        "seed 7: rows, q1, step -1: ...",
+        "seed 7: text, q2, step 0: ...",
+        "seed 9: log, , step 1: ...",
+    ]
+    assert replaying(findings, 15).splitlines() == [
+        "scripts/fuzz-standing --seed 7 --seeds 1 --postgres 15",
+        "scripts/fuzz-standing --seed 9 --seeds 1 --postgres 15",
+    ]
 
 
 def test_literals_are_on_one_line() -> None:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
@@ -115,6 +115,12 @@ class Fuzzer:
 
         steps = case.steps[: finding.step + 1]
         return shrink(replace(case, steps=steps), finding.query, fails, self.attempts, finding.targets)
+
+
+def replaying(findings: Sequence[str], major: int) -> str:
+    """The commands that play the random cases of these findings again, and cut them."""
+    titles = dict.fromkeys(finding.partition(":")[0] for finding in findings)
+    return "\n".join(f"scripts/fuzz-standing --{title} --seeds 1 --postgres {major}" for title in titles)
 
 
 def say(text: str) -> None:
