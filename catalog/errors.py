@@ -164,6 +164,10 @@ class Fenced(Error, sqlstate="55006"):
     """Another coordinator has taken this database over."""
 
 
+class CannotConvert(Error, sqlstate="0A000"):
+    """A value has no counterpart in another type: PostgreSQL's state for that is of a feature it lacks."""
+
+
 class ValueNotStorable(Error, sqlstate="54000"):
     """PostgreSQL holds a value that a batch cannot hold; the message names the column."""
 

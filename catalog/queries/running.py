@@ -29,7 +29,8 @@ _QUERIES: Final = """
            pg_get_userbyid(c.relowner)::text AS owner, q.due,
            (SELECT min(gavial.sentence(format('table %s cannot be captured: %s', s.relation, s.detail)))
             FROM gavial.reads r JOIN gavial.sources s USING (relation)
-            WHERE r.query_id = q.id AND s.state = 'stopped') AS stopped, q.columns_due
+            WHERE r.query_id = q.id AND s.state = 'stopped') AS stopped, q.columns_due,
+           q.status_of_values AS of_values
     FROM gavial.queries q JOIN pg_class c ON c.oid = q.result JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE NOT gavial.is_elsewhere()
     ORDER BY q.id
@@ -53,7 +54,7 @@ class Running:
     `position`: of its answer, if it has one. `captured`: everything that it reads is in the warehouse.
     `unlogged`: a crash of the server empties its answer. `stopped`: why a table that it reads is not captured
     for the time being, if one is not. `columns_due`: its table lacks columns, which come with the next
-    result.
+    result. `of_values`: what is in error are values.
     """
 
     id: UUID
@@ -75,6 +76,7 @@ class Running:
     due: datetime | None = None
     stopped: str | None = None
     columns_due: bool = False
+    of_values: bool = False
 
     @property
     def answered(self) -> bool:
@@ -103,12 +105,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as clients are told it."""
+    """An error as clients are told it; `of_values`: values cause it, though its state does not say so."""
 
     sqlstate: str
     message: str
     detail: str | None = None
     hint: str | None = None
+    of_values: bool = False
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.message, self.detail, self.hint)))
@@ -258,9 +261,15 @@ def fail_query(connection: Connection, query: Running, status: str, failure: Fai
     """Say that a query failed; False if somebody has changed it meanwhile, or is about to."""
     failed = connection.execute(
         f"WITH held AS MATERIALIZED ({_AS_IT_WAS}) "
-        "UPDATE gavial.queries q SET status = %(now)s, status_sqlstate = %(why)s, status_detail = %(words)s "
-        "FROM held WHERE q.id = held.id",
-        {**named(query), "now": status, "why": failure.sqlstate, "words": str(failure)},
+        "UPDATE gavial.queries q SET status = %(now)s, status_sqlstate = %(why)s, status_detail = %(words)s, "
+        "status_of_values = %(values)s FROM held WHERE q.id = held.id",
+        {
+            **named(query),
+            "now": status,
+            "why": failure.sqlstate,
+            "words": str(failure),
+            "values": failure.of_values,
+        },
     )
     return failed.rowcount > 0
 

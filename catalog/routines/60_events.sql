@@ -87,7 +87,7 @@ BEGIN
         EXECUTE format('ALTER VIEW %s RENAME TO %I', given.view, given.name);
     END LOOP;
     UPDATE gavial.queries q
-    SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail
+    SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail, status_of_values = false
     FROM (
         SELECT q.id, min(format(f.message, b.name)) AS detail
         FROM gavial.queries q CROSS JOIN LATERAL gavial.problems(q.view) b JOIN gavial.refusals f USING (rule)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from catalog.backoff import Backoff
 from catalog.consequences import Consequence, consequence_of
+from catalog.errors import FeatureNotSupported
 from catalog.queries.running import Failure, Running
 from dialect.statements.render import quoted_name
 from dialect.statements.statement import Name
@@ -17,7 +18,7 @@ _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0
 _LONGEST_OF_THE_MACHINE_SECONDS: Final = 20.0
 _OF_VALUES: Final = ("21", "22", "54000")
-"""Classes of errors that the values of rows cause, and nothing else."""
+"""Classes of errors that the values of rows cause, and nothing else; others say so themselves."""
 
 NO_TIME_SECONDS: Final = 0.2
 """A failure that took no longer has delayed nobody."""
@@ -37,6 +38,8 @@ def needs_resume(query: Running) -> bool:
     """Whether the query stays as it is until its owner does something."""
     if query.status != "error" or query.sqlstate is None:
         return query.status == "suspended"
+    if query.of_values and query.sqlstate == FeatureNotSupported.sqlstate:
+        return False
     return consequence_of(query.sqlstate) in (Consequence.SUSPEND, Consequence.CHANGE)
 
 
@@ -106,7 +109,8 @@ class Resting:
         is_of_the_machine = failure is not None and consequence_of(failure.sqlstate) is Consequence.REPAIR
         seen_at = rest.seen_at
         if failure is not None:
-            seen_at = position if failure.sqlstate.startswith(_OF_VALUES) else None
+            of_values = failure.of_values or failure.sqlstate.startswith(_OF_VALUES)
+            seen_at = position if of_values else None
         delayed_others = seconds if took > NO_TIME_SECONDS else rest.delayed_others
         pause = rest.pause.longer(seconds, is_of_the_machine)
         return Resting({**self.rests, query: _Rest(pause, seen_at, delayed_others)})

@@ -7,7 +7,7 @@ import logging
 import psycopg
 from psycopg import Connection
 
-from catalog.errors import Error, Fenced
+from catalog.errors import CannotConvert, Error, Fenced
 from catalog.queries.running import Failure, Running
 
 
@@ -15,12 +15,14 @@ def failure_of(error: Exception) -> Failure:
     """The error as clients are told it; one that nobody foresaw is an internal error, as PostgreSQL's are."""
     match error:
         case Error():
-            return Failure(error.sqlstate, error.message, error.detail, error.hint)
+            of_values = isinstance(error, CannotConvert)
+            return Failure(error.sqlstate, error.message, error.detail, error.hint, of_values)
         case psycopg.Error():
             told = error.diag
             message = told.message_primary or str(error)
             lost = "08006" if isinstance(error, psycopg.OperationalError) else "XX000"
-            return Failure(error.sqlstate or lost, message, told.message_detail, told.message_hint)
+            state, of_values = error.sqlstate or lost, isinstance(error, psycopg.errors.FeatureNotSupported)
+            return Failure(state, message, told.message_detail, told.message_hint, of_values)
         case _:
             return Failure("XX000", f"internal error: {type(error).__name__}: {error}")
 

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from catalog.errors import (
+    CannotConvert,
     CardinalityViolation,
     DatetimeOverflow,
     DiskFull,
@@ -29,6 +30,7 @@ _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] ([0-9A-Z]{5}): ([^\n]*?)
 _ERRORS: Final[Mapping[str, type[Error]]] = {
     error.sqlstate: error
     for error in (
+        CannotConvert,
         CardinalityViolation,
         DatetimeOverflow,
         DivisionByZero,
