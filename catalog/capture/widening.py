@@ -37,8 +37,11 @@ def widen(connection: Connection, relation: int, number: int) -> bool:
     return bool(value_of(connection, "SELECT gavial.widen(%s::oid, %s)", (relation, number)))
 
 
-def expect_long_numbers(connection: Connection, relation: int, columns: Collection[int]) -> bool:
-    """Have queries over a table reckon with numbers of any length in these columns; False if they do so."""
+def expect_rare_values(connection: Connection, relation: int, columns: Collection[int]) -> bool:
+    """Have queries reckon with numbers of any length and infinite values in these columns of a table.
+
+    False if they do so.
+    """
     changed = connection.execute(
         "UPDATE gavial.sources SET wide = ARRAY("
         "SELECT unnest(wide) UNION SELECT unnest(%(columns)s::smallint[]) ORDER BY 1) "

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 FunctionKind: TypeAlias = Literal["function", "aggregate", "ordered aggregate", "window", "procedure"]
 CastContext: TypeAlias = Literal["implicit", "assignment", "explicit"]
 CastMethod: TypeAlias = Literal["function", "binary", "text"]
+
+_OF_POSTGRESQL_17: Final = "uuid_extract_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,11 @@ class Signatures:
     functions_by_oid: Mapping[int, FunctionSignature]
     casts: Mapping[tuple[int, int], CastSignature]
     collations: Mapping[str, Collation]
+
+    @property
+    def has_infinite_intervals(self) -> bool:
+        """Whether intervals may be infinite, as from PostgreSQL 17 on: a function that came with it tells."""
+        return _OF_POSTGRESQL_17 in self.functions
 
 
 def make_signatures(

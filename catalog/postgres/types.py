@@ -54,7 +54,7 @@ class SqlType:
     """Type of a value: its oid, its modifier as PostgreSQL packs it, its collation.
 
     CONFLICTING stands for a collation that the arguments do not agree on: an error as soon as one is needed.
-    A `wide` one is the same type, of a column that is stored with room for values that are rare.
+    A `wide` one is the same type, of a column that is stored, or computed with, with room for rare values.
     """
 
     oid: int

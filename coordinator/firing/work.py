@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from catalog.postgres.storage import FREE_NUMERIC
+from catalog.postgres.storage import Storage
 from catalog.queries.running import Offset
 from dialect.spark.expressions import DEFAULT, Environment
 from executors.executor import AddedColumn
@@ -68,14 +68,14 @@ class Work:
             if field.column == column
         )
 
-    def free_numerics(self, buffer: int) -> tuple[int, ...]:
-        """The attnums of a table's columns that may have numbers of any length."""
+    def stored_as(self, buffer: int, storages: Collection[Storage]) -> tuple[int, ...]:
+        """The attnums of a table's columns that are stored in one of these ways."""
         table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer)
         return tuple(
             number
             for field, number in zip(table.fields, table.attributes, strict=True)
-            if self.schemas[buffer][field.column] == FREE_NUMERIC
+            if self.schemas[buffer][field.column] in storages
         )
 
     def added(self, buffer: int, values: Mapping[int, str]) -> tuple[AddedColumn, ...]:

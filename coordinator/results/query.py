@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -14,10 +14,18 @@ from psycopg import Connection
 
 from catalog.capture.defaults import defaults_of
 from catalog.capture.store import hold_epoch, manifest, name_batches
-from catalog.capture.widening import expect_long_numbers, unstorable_columns, widen
-from catalog.errors import ConcurrentChange, Error, NumericValueOutOfRange, ValueNotStorable
+from catalog.capture.widening import expect_rare_values, unstorable_columns, widen
+from catalog.errors import (
+    CannotConvert,
+    ConcurrentChange,
+    DatetimeOverflow,
+    Error,
+    NumericValueOutOfRange,
+    ValueNotStorable,
+)
 from catalog.failpoints import failpoint
 from catalog.postgres.signatures import Signatures
+from catalog.postgres.storage import FREE_NUMERIC, Plain, Storage
 from catalog.queries.computed import forget_batches_like
 from catalog.queries.executions import (
     Execution,
@@ -63,10 +71,19 @@ from planner.paths import Path, paths
 from sources.warehouse.site import Place
 
 _OF_DATA: Final = ("21", "22")
-"""Classes of errors that other data would not have."""
+"""Classes of errors that other data would not have; so is one by itself, CannotConvert."""
 
-_LONG_NUMBERS: Final = ("the numeric value ", "value overflows numeric format")
-_LONGER: Final = "it is planned anew, for sums of numbers of any length"
+_RARE: Final[Mapping[type[Error], tuple[Storage, ...]]] = {
+    NumericValueOutOfRange: (FREE_NUMERIC,),
+    DatetimeOverflow: (Plain.DATE, Plain.TIMESTAMP, Plain.TIMESTAMPTZ, Plain.INTERVAL),
+}
+"""Errors that may be due to a value that a plan does not reckon with, and how columns of such are stored."""
+
+_MET: Final = (
+    *("the numeric value ", "value overflows numeric format", "cannot subtract infinite timestamps"),
+    *("the year of an infinite ", "the epoch of an infinite "),
+)
+_PLANNED_ANEW: Final = "it is planned anew, for numbers of any length and infinite values"
 _WIDER: Final = "a table is copied anew, with room for all of its values"
 
 
@@ -140,7 +157,7 @@ class StandingQuery:
         try:
             return self._fire(connection, position, anew, False, wanted)
         except Error as error:
-            if error.sqlstate[:2] not in _OF_DATA:
+            if error.sqlstate[:2] not in _OF_DATA and not isinstance(error, CannotConvert):
                 raise
             # A row may be to blame that was taken back since: only what is there now counts.
             return self._fire_anew(connection, position, wanted)
@@ -148,17 +165,17 @@ class StandingQuery:
     def _fire_anew(self, connection: Connection, position: int, wanted: Callable[[], bool]) -> Ready:
         try:
             return self._fire(connection, position, True, True, wanted)
-        except NumericValueOutOfRange as error:
-            if error.message.startswith(_LONG_NUMBERS) and self._expects_long_numbers(connection):
-                raise ConcurrentChange(_LONGER) from error
+        except (NumericValueOutOfRange, DatetimeOverflow) as error:
+            if error.message.startswith(_MET) and self._expects_rare_values(connection, _RARE[type(error)]):
+                raise ConcurrentChange(_PLANNED_ANEW) from error
             raise
 
-    def _expects_long_numbers(self, connection: Connection) -> bool:
-        """Whether it has to be planned anew, for sums of numbers that no decimal holds."""
+    def _expects_rare_values(self, connection: Connection, storages: Collection[Storage]) -> bool:
+        """Whether it has to be planned anew, for rare values in columns that are stored so."""
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)
             changed = [
-                expect_long_numbers(connection, relation, self.work.free_numerics(buffer))
+                expect_rare_values(connection, relation, self.work.stored_as(buffer, storages))
                 for buffer, relation in self.work.tables.items()
             ]
             return any(changed)

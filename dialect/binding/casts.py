@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from catalog.postgres.signatures import Signatures
-from catalog.postgres.types import NO_TYPMOD, UNKNOWN, SqlType
+from catalog.postgres.types import (
+    DATE,
+    INTERVAL,
+    NO_TYPMOD,
+    NUMERIC,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    SqlType,
+)
 from dialect.binding.collation import result_collation
 from dialect.binding.resolve import common_type, find_cast, find_length_function
 from dialect.bound.expression import Cast, CastMethod, Constant, Expression
+
+_SPECIAL: Final = ("nan", "infinity", "inf")
+_UNBOUNDED: Final = (NUMERIC, DATE, TIMESTAMP, TIMESTAMPTZ)
 
 
 def computed_type(
@@ -17,9 +30,11 @@ def computed_type(
 ) -> SqlType:
     """The type of a value computed from these arguments: its collation is theirs, if it has one.
 
-    A value that keeps their modifier may be one of them.
+    A value that keeps their modifier may be one of them; a numeric may be NaN or infinite where one of them
+    is, and so may a date, a timestamp or an interval.
     """
-    wide = typmod != NO_TYPMOD and any(argument.type.wide for argument in arguments)
+    kept = typmod != NO_TYPMOD or oid in _UNBOUNDED or (oid == INTERVAL and signatures.has_infinite_intervals)
+    wide = kept and any(argument.type.wide for argument in arguments)
     return SqlType(oid, typmod, result_collation(arguments, signatures.types[oid].collation), wide)
 
 
@@ -28,7 +43,8 @@ def coerced(signatures: Signatures, expression: Expression, oid: int) -> Express
     if expression.type.oid == oid:
         return expression
     if isinstance(expression, Constant) and expression.type.oid == UNKNOWN:
-        return Constant(expression.text, SqlType(oid, NO_TYPMOD, signatures.types[oid].collation))
+        wide = oid in _UNBOUNDED and (expression.text or "").strip(" +-").lower() in _SPECIAL
+        return Constant(expression.text, SqlType(oid, NO_TYPMOD, signatures.types[oid].collation, wide))
     method, function = find_cast(signatures, expression.type.oid, oid)
     return Cast(expression, method, function, computed_type(signatures, oid, (expression,)))
 

@@ -27,11 +27,13 @@ from dialect.spark.equality import comparable
 from dialect.spark.interval_fields import limited_interval
 from dialect.spark.numbers.floats import INFINITY, checked
 from dialect.spark.numbers.numerics import rounded
-from dialect.spark.numbers.written import fields_of, is_whole, text_of, value_of
+from dialect.spark.numbers.specials import limited, refused_conversion
+from dialect.spark.numbers.written import fields_of, is_whole, text_of, value_of, written
 from dialect.spark.rendered import Rendered, cast, failing, text_literal, unsupported
 
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)
+_INTEGERS_OF_NUMERIC: Final = {1744: "integer", 1779: "bigint", 1783: "smallint"}
 _INTEGER: Final = r"^[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*\z"
 
 _BEYOND_BIGINT: Final = "9.223372036854775808E18D"
@@ -48,11 +50,18 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
             return _limited(node.type, argument, storage)
         case CastMethod.FUNCTION if node.function == functions.FLOAT8_NUMERIC:
             return _numeric_to_float(argument)
+        case CastMethod.FUNCTION if node.function in _INTEGERS_OF_NUMERIC and _may_be_special(node, argument):
+            convert, name = _FUNCTIONS[node.function], _INTEGERS_OF_NUMERIC[node.function]
+            return refused_conversion(convert, argument, name)
         case CastMethod.FUNCTION if node.function in _FUNCTIONS:
             return _FUNCTIONS[node.function](value_of(argument))
         case CastMethod.TEXT:
             return _through_text(node, argument, storage)
     raise unsupported(f"a cast that only PostgreSQL does alike (function {node.function})")
+
+
+def _may_be_special(node: Cast, argument: Rendered) -> bool:
+    return node.argument.type.wide and not is_whole(argument)
 
 
 def _relabelled(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
@@ -84,10 +93,17 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
 
 def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
     _, scale = numeric_digits(type_.typmod)
-    number = value_of(argument)
-    value = rounded(number, scale) if scale < 0 else number
-    if isinstance(storage, Decimal):
-        return cast(value.sql, storage)
+    room = storage.value if isinstance(storage, Written) else storage
+    if isinstance(room, Decimal):
+
+        def limit(number: Rendered) -> Rendered:
+            return cast((rounded(number, scale) if scale < 0 else number).sql, room)
+
+        if isinstance(storage, Decimal):
+            return limit(value_of(argument))
+        if is_whole(argument):
+            return written(limit(value_of(argument)), str(room.scale))
+        return limited(limit, argument)
     raise unsupported("a modifier of an array, or of more digits than a decimal has")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.storage import Decimal, Plain, Written
 from catalog.postgres.types import DATE
 from dialect.expressions.moment_text import INFINITE_MICROSECONDS
 from dialect.expressions.scalar import Call, Constant, Scalar
@@ -23,6 +23,9 @@ from dialect.spark.moments import (
     once,
     timestamp_of_date,
 )
+from dialect.spark.numbers.floats import INFINITY
+from dialect.spark.numbers.shadows import with_specials
+from dialect.spark.numbers.written import written
 from dialect.spark.rendered import INTERVAL_PARTS, Builder, Rendered, cast, failing, interval, unsupported
 
 _EXTRACTS: Final = (6199, 6202)
@@ -175,18 +178,31 @@ def as_date(value: Rendered) -> Rendered:
     return Rendered(once(value, lambda one: date_of_timestamp(one.sql)), Plain.DATE)
 
 
-def _between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    """The difference of timestamps: days and the rest, both of its sign."""
+def _between(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """The difference of timestamps: days and the rest, both of its sign.
+
+    From PostgreSQL 17 on that of infinite ones is infinite, before it is an error.
+    """
     later, earlier = (microseconds_of(argument.sql) for argument in arguments)
-    # From PostgreSQL 17 on it is infinite, before that it is an error: here always.
     message = "cannot subtract infinite timestamps"
     wide = f"(CAST({later} AS DECIMAL(20, 0)) - CAST({earlier} AS DECIMAL(20, 0)))"
     outside = f"{wide} NOT BETWEEN {INFINITE_MICROSECONDS[0]}BD AND {INFINITE_MICROSECONDS[1]}BD"
     near = failing(outside, "22008", "interval out of range", f"{wide} IS NOT NULL")
-    known = failing(_any_infinite(arguments), "22008", message, near)
+    known = near if call.type.wide else failing(_any_infinite(arguments), "22008", message, near)
     difference, day = f"({later} - {earlier})", "86400000000L"
     days, rest = f"CAST({difference} DIV {day} AS INT)", f"{difference} % {day}"
-    return interval(known, "0", days, rest)
+    finite = interval(known, "0", days, rest)
+    return _or_infinite(arguments, finite) if call.type.wide else finite
+
+
+def _or_infinite(arguments: Sequence[Rendered], finite: Rendered) -> Rendered:
+    """The difference of timestamps, infinite where one of them is."""
+    later, earlier = (f"(CASE WHEN {is_infinite(one)} THEN {_sign_of(one)} ELSE 0 END)" for one in arguments)
+    way = f"({later} - {earlier})"
+    checked = failing(f"{way} = 0", "22008", "interval out of range", infinite_interval(way))
+    return Rendered(
+        f"CASE WHEN {_any_infinite(arguments)} THEN {checked} ELSE {finite.sql} END", finite.storage
+    )
 
 
 def _interval_sum(symbol: str) -> Builder:
@@ -255,18 +271,44 @@ def _extracted(finish: Callable[[str, Rendered, Rendered], Rendered]) -> Builder
         def found(value: Rendered) -> Rendered:
             return finish(field, value, cast(template.format(value.sql), storage))
 
+        if (
+            isinstance(found(arguments[1]).storage, Decimal)
+            and field in _GROWING
+            and call.arguments[1].type.wide
+        ):
+            room = Written(storage)
+            return Rendered(once(arguments[1], lambda one: _with_infinite(one, found(one)).sql), room)
         written = once(arguments[1], lambda one: _of_finite(field, one, found(one)))
         return Rendered(written, found(arguments[1]).storage)
 
     return build
 
 
+def _with_infinite(value: Rendered, field_value: Rendered) -> Rendered:
+    """A field that grows with its date or timestamp, as a number with room for infinity."""
+    assert isinstance(field_value.storage, Decimal)
+    finite = written(field_value, str(field_value.storage.scale))
+    number = cast(field_value.sql, Plain.FLOAT64).sql
+    return with_specials(
+        finite, f"CASE WHEN {is_infinite(value)} THEN {_infinity_like(value)} ELSE {number} END"
+    )
+
+
+def _infinity_like(value: Rendered) -> str:
+    """Infinity with the sign of an infinite date or timestamp."""
+    return f"({_sign_of(value)} * {INFINITY})"
+
+
+def _sign_of(value: Rendered) -> str:
+    number = days_of(value.sql) if value.storage is Plain.DATE else microseconds_of(value.sql)
+    return f"sign({number})"
+
+
 def _of_finite(field: str, value: Rendered, field_value: Rendered) -> str:
     """A field's value: of an infinite date some fields are NULL, and those that grow with it are infinite."""
     infinite = cast("NULL", field_value.storage).sql
     if field in _GROWING and field_value.storage is Plain.FLOAT64:
-        number = days_of(value.sql) if value.storage is Plain.DATE else microseconds_of(value.sql)
-        infinite = f"sign({number}) * DOUBLE('Infinity')"
+        infinite = _infinity_like(value)
     elif field in _GROWING:
         message = f"the {field} of an infinite date or timestamp cannot be computed inside this query"
         infinite = failing("TRUE", "22008", message, infinite)

@@ -89,6 +89,12 @@ SELECT max(date_part('second', t.v)) AS s, array_agg(date_part('milliseconds', t
 SELECT t.id, extract(epoch FROM t.v) AS e, extract(year FROM t.v) AS y, extract(year FROM t.v::date) AS d FROM t2 t;
 --- query: q4_of_t2
 SELECT t.id, t.v - t.w AS d FROM t2 t;
+--- query: q5_of_t2
+SELECT array_agg(extract(epoch FROM t.v) ORDER BY t.id) AS e, array_agg(extract(year FROM t.v::date) ORDER BY t.id) AS y, count(*) FILTER (WHERE extract(year FROM t.v) > 2999) AS n FROM t2 t;
+--- query: q6_of_t2
+SELECT array_agg(t.v - t.w ORDER BY t.id) AS d FROM t2 t;
+--- query: q7_of_t2
+SELECT sum(extract(epoch FROM t.v + (t.v - t.w))) AS s, max(extract(year FROM date_trunc('month', t.v))) AS y FROM t2 t;
 --- query: q1_of_t3
 SELECT t.id, t.v::bigint AS e FROM t3 t;
 --- query: q2_of_t3

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from catalog.postgres import functions
-from catalog.postgres.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain
+from catalog.postgres.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain, Written
 from dialect.expressions.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constant, Scalar
 from dialect.spark.numbers.division import MOST_SCALE, divided
 from dialect.spark.numbers.long_division import long_quotient
 from dialect.spark.numbers.long_sum import beyond, long_sum
 from dialect.spark.numbers.shadows import SHADOWS, is_computed, is_near, shadow_of, with_specials
+from dialect.spark.numbers.specials import passed_on, remainder, sign, whole_quotient
 from dialect.spark.numbers.written import (
     SPECIAL,
     is_whole,
@@ -224,6 +225,23 @@ def _scaled(builder: Builder, scale: Callable[[Sequence[str]], str] | None = Non
     return build
 
 
+def _of_any(
+    builder: Builder, special: Callable[..., Rendered], scale: Callable[[Sequence[str]], str] | None = None
+) -> Builder:
+    """A function of numerics; `special` adds what it gives for NaN and infinities where there may be any."""
+    of_numbers = _scaled(builder, scale)
+
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        operands = [argument for argument in arguments if isinstance(argument.storage, Decimal | Written)]
+        may_be_special = any(argument.type.wide for argument in call.arguments)
+        if not may_be_special or all(map(is_whole, operands)):
+            return of_numbers(call, arguments)
+        rest = arguments[len(operands) :]
+        return special(lambda *numbers: of_numbers(call, [*numbers, *rest]), *operands)
+
+    return build
+
+
 def _of_sign(of_decimal: Callable[[Rendered], str], of_any: Callable[[Rendered], Rendered]) -> Builder:
     """What only changes the sign; `of_any` does it where the decimal is not the value in every row."""
     of_decimals = _scaled(_same_digits(of_decimal), _same)
@@ -288,16 +306,16 @@ NUMERICS: Final[Mapping[int, Builder]] = {
     functions.NUMERIC_SUB: _scaled(_sum("-"), _greatest),
     functions.NUMERIC_MUL: _scaled(_product, _added),
     functions.NUMERIC_DIV: _quotient,
-    **dict.fromkeys((1728, 1729), _scaled(_remainder, _greatest)),
-    **dict.fromkeys(_WHOLE_QUOTIENTS, _scaled(_whole_quotient)),
+    **dict.fromkeys((1728, 1729), _of_any(_remainder, remainder, _greatest)),
+    **dict.fromkeys(_WHOLE_QUOTIENTS, _of_any(_whole_quotient, whole_quotient)),
     **dict.fromkeys((functions.NUMERIC_ABS, functions.ABS_NUMERIC), _of_sign(absolute, magnitude)),
     functions.NUMERIC_UMINUS: _of_sign(opposite, negated),
     functions.NUMERIC_UPLUS: lambda _, arguments: arguments[0],
-    1706: _scaled(_sign),
-    **dict.fromkeys(_ROUNDED, _scaled(_round)),
-    **dict.fromkeys((1709, 1710), _scaled(_truncate)),
-    **dict.fromkeys((1711, 2167), _scaled(_whole("ceil"))),
-    1712: _scaled(_whole("floor")),
+    1706: _of_any(_sign, sign),
+    **dict.fromkeys(_ROUNDED, _of_any(_round, passed_on)),
+    **dict.fromkeys((1709, 1710), _of_any(_truncate, passed_on)),
+    **dict.fromkeys((1711, 2167), _of_any(_whole("ceil"), passed_on)),
+    1712: _of_any(_whole("floor"), passed_on),
     functions.SCALE: lambda _, arguments: _scale(arguments[0]),
     functions.TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
     BEYOND: lambda _, arguments: beyond(arguments[0]),

@@ -7,10 +7,10 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.storage import Decimal, Plain, Written
+from dialect.spark.numbers.floats import INFINITY
 from dialect.spark.numbers.written import SPECIAL, fields_of, is_whole, number_of
 from dialect.spark.rendered import Number, Rendered, cast, named, spark_type
 
-_INFINITY: Final = "DOUBLE('Infinity')"
 _LONG: Final = "1e60D"
 """Stands for a number that no decimal holds; computing with it is an error anyway."""
 
@@ -42,7 +42,7 @@ def shadow_of(rendered: Rendered) -> str:
 
 def is_near(shadow: str) -> str:
     """Whether the value is a number; NULL of NULL."""
-    return f"abs({shadow}) < {_INFINITY}"
+    return f"abs({shadow}) < {INFINITY}"
 
 
 def with_specials(finite: Rendered, shadow: str) -> Rendered:
@@ -53,7 +53,7 @@ def with_specials(finite: Rendered, shadow: str) -> Rendered:
     special = f"CAST(named_struct('value', NULL, 'text', {text}) AS {spark_type(storage)})"
     number = number_of(finite)
     return Rendered(
-        f"CASE WHEN NOT ({is_near(shadow)}) THEN {special} ELSE {finite.sql} END",
+        f"CASE WHEN {is_near(shadow)} THEN {finite.sql} WHEN {shadow} IS NOT NULL THEN {special} END",
         storage,
         Number(number.value, number.scale, False, shadow),
     )

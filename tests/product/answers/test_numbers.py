@@ -189,13 +189,22 @@ OF_SPECIALS: Final = {
     "chosen": "SELECT sum(CASE WHEN id > 2 THEN f ELSE 0 END) AS s, sum(coalesce(c, 0)) AS t FROM p",
     "above": "SELECT g, s FROM (SELECT g, sum(f) AS s FROM p GROUP BY g) x WHERE s > 1 OR s = 'NaN'",
     "sum_of_sums": "SELECT sum(s) AS s FROM (SELECT g, sum(f) AS s FROM p GROUP BY g) x",
+    "rounded": "SELECT array_agg(round(f, 1) ORDER BY id) AS r, array_agg(trunc(c) ORDER BY id) AS t, "
+    "array_agg(ceil(f) ORDER BY id) AS u, array_agg(floor(f * c) ORDER BY id) AS w, "
+    "array_agg(sign(f) ORDER BY id) AS s, sum(round(f + c)) AS n FROM p",
+    "left_over": "SELECT array_agg(f % c ORDER BY id) AS f, array_agg(c % nullif(f, 0) ORDER BY id) AS c, "
+    "array_agg(div(f, c) ORDER BY id) AS q, array_agg(div(c, nullif(f, 0)) ORDER BY id) AS r FROM p",
+    "limited": "SELECT array_agg(c::numeric(12,3) ORDER BY id) AS c, sum((c + d)::numeric(6,1)) AS s FROM p",
+    "compared": "SELECT id FROM p WHERE round(f) > 2 OR sign(c) < 1 OR f % c = 0 OR c::numeric(9,1) = 'NaN'",
+    "nothing": "SELECT array_agg(f + n ORDER BY id) AS a, array_agg(f % n ORDER BY id) AS m, "
+    "array_agg((f - n)::int ORDER BY id) AS i FROM p",
 }
 
 
 def test_what_is_no_number(user: psycopg.Connection) -> None:
     user.execute(
         "CREATE TABLE p (id int PRIMARY KEY, g int, c numeric(8,2), d numeric(4,2), f numeric, "
-        "l numeric(6,1)[]); "
+        "l numeric(6,1)[], n numeric); "
         "INSERT INTO p VALUES (1, 1, 1.50, 0.10, 1.5, '{1.5}'), (2, 1, 2, 0, 0, NULL), (3, 2, 3, -1, 7, '{}')"
     )
     make(user, OF_SPECIALS)
@@ -209,6 +218,22 @@ def test_what_is_no_number(user: psycopg.Connection) -> None:
         user.execute(change.encode())
         check(user, *OF_SPECIALS)
     assert one(user, "SELECT unstorable FROM gavial.sources WHERE relation = 'p'::regclass") is None
+
+
+def test_no_integer_of_what_is_no_number(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE p (id int PRIMARY KEY, f numeric); INSERT INTO p VALUES (1, 1.5), (2, -7)")
+    queries = {
+        "q": "SELECT sum(f::int) AS s FROM p",
+        "r": "SELECT id FROM p WHERE round(f)::bigint > 1",
+        "s": "SELECT id, f::smallint AS f FROM p",
+    }
+    make(user, queries)
+    for value in ("NaN", "-Infinity"):
+        user.execute("UPDATE p SET f = %s WHERE id = 1", (value,))
+        for name in queries:
+            assert refused_refresh(user, name).sqlstate == "0A000"
+        user.execute("UPDATE p SET f = 3.5 WHERE id = 1")
+        check(user, *queries)
 
 
 # Sums of numbers that no decimal holds.

@@ -32,9 +32,7 @@ ATTEMPTS: Final = 60
 CASES_OF_A_SITE: Final = 8
 
 KNOWN_BUGS: Final[dict[Feature, str]] = {
-    Feature.NUMERIC_SPECIALS: "round, trunc and casts of NaN inside a query are 22003 (docs/values.md)",
     Feature.NUMERIC_LARGE: "arithmetic with such numbers is 22003 inside a query (docs/values.md)",
-    Feature.FAR_DATES: "differences and epochs of infinite timestamps are errors inside a query",
     Feature.LAST_YEARS: "cannot be stored (docs/values.md)",
 }
 """What is not generated unless `--features` asks for it, and why."""

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from catalog.errors import CannotConvert, NotMaintainable
-from catalog.running import Running
+from catalog.queries.running import Running
 from coordinator.decide.failure_policy import needs_resume
-from coordinator.failing import failure_of
+from coordinator.results.failing import failure_of
 
 
 def failed(sqlstate: str, of_values: bool) -> Running:
