@@ -127,7 +127,7 @@ def _cast(binder: Binder, node: exp.Expr) -> Expression:
         return Array((), target)
     bound = binder.expression(argument)
     if isinstance(bound, Constant) and bound.type.oid == UNKNOWN:
-        bound = Constant(bound.text, replace(target, typmod=NO_TYPMOD))
+        bound = coerced(binder.signatures, bound, target.oid)
     return cast(binder.signatures, bound, target)
 
 

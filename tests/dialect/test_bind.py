@@ -9,7 +9,7 @@ import pytest
 
 from catalog.errors import FeatureNotSupported, StatementTooComplex
 from catalog.postgres.schema import Column
-from catalog.postgres.types import FLOAT8, INT4, INT8, NUMERIC, SqlType
+from catalog.postgres.types import DATE, FLOAT8, INT4, INT8, NUMERIC, SqlType
 from dialect.binding.bind import bind
 from dialect.binding.canonical_text import read_query
 from tests.support.binding.cases import FOLDER, Snapshot, read_snapshot, recorded, statements
@@ -113,3 +113,18 @@ def test_a_hundred_brackets() -> None:
 def test_a_long_list_of_conditions_is_not_deep() -> None:
     text = f"SELECT {' OR '.join(['(1 = 2)'] * 2000)} AS a"
     bind(text, {}, snapshot().signatures, (Column("a", SqlType(16)),))
+
+
+@pytest.mark.parametrize(
+    ("expression", "oid", "wide"),
+    [
+        ("(1.5 + 'NaN'::numeric)", NUMERIC, True),
+        ("(1.5 + '2.5'::numeric)", NUMERIC, False),
+        ("('-Infinity'::numeric)::integer", INT4, False),
+        ("GREATEST('2000-01-01'::date, 'infinity'::date)", DATE, True),
+        ("('infinity'::timestamp without time zone)::date", DATE, True),
+    ],
+)
+def test_what_is_computed_of_nan_or_an_infinity_is_wide(expression: str, oid: int, wide: bool) -> None:
+    query = bind(f"SELECT {expression} AS a", {}, snapshot().signatures, (Column("a", SqlType(oid)),))
+    assert [column.type.wide for column in query.columns] == [wide]
