@@ -60,7 +60,8 @@ def bind_described(described: Described, signatures: Signatures) -> Bound:
     view = described.view
     query = bind(view.text, described.tables, known, view.columns, described.views)
     collations = C_COLLATIONS | ({DEFAULT_COLLATION} if described.binary else frozenset())
-    return Bound(query, tuple(described.tables.values()), Environment(known.types, collations))
+    environment = Environment(known.types, collations, known.has_infinite_intervals)
+    return Bound(query, tuple(described.tables.values()), environment)
 
 
 def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:

@@ -20,20 +20,24 @@ _NEAR: Final = tuple(day * MICROSECONDS_A_DAY for day in _NEAR_DAYS)
 """Between them Arrow writes what PostgreSQL reads: not years before Christ, of five digits, or infinite."""
 
 
-def as_csv(table: pa.Table, times: frozenset[str] = frozenset()) -> pa.Buffer:
+def as_csv(
+    table: pa.Table, times: frozenset[str] = frozenset(), infinite_intervals: bool = True
+) -> pa.Buffer:
     """The rows in the form of COPY (FORMAT csv): NULL is nothing at all, text is in quotes.
 
-    The columns named in `times` have times of day, or arrays of them, as microseconds.
+    The columns named in `times` have times of day, or arrays of them, as microseconds. Where there are no
+    `infinite_intervals` the largest interval is one like others.
     """
+    interval = _interval if infinite_intervals else _finite_interval
     named = zip(table.column_names, table.columns, strict=True)
-    columns = [_written(column.combine_chunks(), name in times) for name, column in named]
+    columns = [_written(column.combine_chunks(), interval, name in times) for name, column in named]
     written = pa.table(columns, names=[str(number) for number in range(len(columns))])
     sink = pa.BufferOutputStream()
     csv.write_csv(written, sink, csv.WriteOptions(include_header=False))
     return sink.getvalue()
 
 
-def _written(column: pa.Array, is_time: bool = False) -> pa.Array:
+def _written(column: pa.Array, interval: Callable[..., str], is_time: bool = False) -> pa.Array:
     """The column as text or as what the CSV writer writes as PostgreSQL reads it."""
     type = column.type
     match type:
@@ -42,13 +46,13 @@ def _written(column: pa.Array, is_time: bool = False) -> pa.Array:
         case _ if pa.types.is_binary(type):
             return _each(column, lambda value: "\\x" + value.hex())
         case _ if is_written(type):
-            return _written_as(column)
+            return _written_as(column, interval)
         case _ if is_shaped(type):
-            return _arrays(column, is_time)
+            return _arrays(column, interval, is_time)
         case _ if pa.types.is_struct(type):
-            return _each(column, _interval)
+            return _each(column, interval)
         case _ if pa.types.is_list(type):
-            inner = _written(column.flatten(), is_time).cast(pa.string())
+            inner = _written(column.flatten(), interval, is_time).cast(pa.string())
             return _each(pa.ListArray.from_arrays(column.offsets, inner, mask=column.is_null()), _array)
         case _ if pa.types.is_date(type):
             return _moments(column, pa.int32(), _NEAR_DAYS, write_date)
@@ -58,17 +62,19 @@ def _written(column: pa.Array, is_time: bool = False) -> pa.Array:
     return column
 
 
-def _written_as(column: pa.Array) -> pa.Array:
+def _written_as(column: pa.Array, interval: Callable[..., str]) -> pa.Array:
     """The text where there is one; `field` would give those of rows that are NULL as well."""
     value, text = column.flatten()
     return (
-        text if text.null_count == column.null_count else pc.coalesce(text, _written(value).cast(pa.string()))
+        text
+        if text.null_count == column.null_count
+        else pc.coalesce(text, _written(value, interval).cast(pa.string()))
     )
 
 
-def _arrays(column: pa.Array, is_time: bool) -> pa.Array:
+def _arrays(column: pa.Array, interval: Callable[..., str], is_time: bool) -> pa.Array:
     elements, shapes = column.flatten()
-    inner = _written(elements.flatten(), is_time).cast(pa.string())
+    inner = _written(elements.flatten(), interval, is_time).cast(pa.string())
     lists = pa.ListArray.from_arrays(elements.offsets, inner, mask=elements.is_null())
     texts = [
         None if shape is None else written_array(values, shape, _quoted)
@@ -95,6 +101,10 @@ def _each(column: pa.Array, write: Callable[..., str]) -> pa.Array:
 def _interval(value: dict[str, int]) -> str:
     if Interval(**value) in (INFINITE, NEGATIVE_INFINITE):
         return "infinity" if value["months"] > 0 else "-infinity"
+    return _finite_interval(value)
+
+
+def _finite_interval(value: dict[str, int]) -> str:
     return f"{value['months']} mons {value['days']} days {value['microseconds']} microseconds"
 
 

@@ -23,6 +23,9 @@ _LOCK_PAUSE_SECONDS: Final = 0.005
 _SLICE_ROWS: Final = 100_000
 """So many rows at a time are turned into text to be copied."""
 
+_INFINITE_INTERVALS: Final = 170_000
+"""The version from which on intervals may be infinite."""
+
 # Rows are found again by this hash and by equality to the byte: a retraction repeats its row verbatim.
 _HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
 
@@ -148,9 +151,10 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
     )
     ordered = changes.select([*(column.name for column in answer.stored), "weight"])
     times = frozenset(column.name for column in answer.stored if column.has_times)
+    infinite_intervals = connection.info.server_version >= _INFINITE_INTERVALS
     with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
         for start in range(0, ordered.num_rows, _SLICE_ROWS):
-            copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times))
+            copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times, infinite_intervals))
 
 
 @dataclass(frozen=True, slots=True)

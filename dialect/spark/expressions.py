@@ -47,6 +47,7 @@ from dialect.spark.constants import constant
 from dialect.spark.dates import DATES, has_every_result
 from dialect.spark.equality import comparable, has_forms
 from dialect.spark.functions import FUNCTIONS, WITH_BLANKS
+from dialect.spark.moments import without_infinity
 from dialect.spark.numbers.numerics import NUMERICS, is_always_exact
 from dialect.spark.numbers.written import converted, is_written_number, value_of
 from dialect.spark.rendered import Rendered, cast, unsupported
@@ -60,10 +61,12 @@ _COMPUTING: Final = (CastMethod.FUNCTION, CastMethod.LENGTH)
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What expressions leave to their database: what its types are made of, which collations order bytes."""
+    """What expressions leave to their database: what its types are made of, which collations order bytes,
+    and whether its largest and smallest intervals are infinite."""
 
     types: Mapping[int, TypeSignature] = field(default_factory=dict)
     binary_collations: frozenset[int] = C_COLLATIONS
+    infinite_intervals: bool = True
 
     def storage(self, type_: SqlType) -> Storage:
         """How a value of this type is stored; a domain's as its base type's, an array's by its elements'."""
@@ -74,6 +77,12 @@ class Environment:
             element = replace(type_, oid=signature.element, collation=NO_COLLATION)
             return array_of(self.storage(element), type_)
         return storage_of(type_, signature)
+
+    def computable(self, value: Rendered) -> Rendered:
+        """The value to compute with: here intervals are infinite at their ends, as from PostgreSQL 17 on."""
+        if self.infinite_intervals or value.storage is not Plain.INTERVAL:
+            return value
+        return without_infinity(value)
 
     def groups_have_forms(self, type_: SqlType) -> bool:
         """Whether the values of this type that make a group may be written differently.
@@ -164,6 +173,8 @@ class _Renderer:
                 value = self.render(argument)
                 if (method in _COMPUTING and is_written_number(value)) or reads_integer(scalar):
                     self.inexact.append(scalar)
+                if method in _COMPUTING:
+                    value = self._computable(scalar, value)
                 return cast_to(scalar, value, self.environment.storage(type_))
             case And() | Or() | Not() | IsNull() | IsTruth() | IsDistinct() | ArrayComparison():
                 return Rendered(self._truth(scalar), Plain.BOOLEAN)
@@ -187,7 +198,15 @@ class _Renderer:
             self.inexact.append(call)
         if call.function in DATES and not has_every_result(call):
             self.inexact.append(call)
+        if call.function in DATES:
+            arguments = [self._computable(call, argument) for argument in arguments]
         return builder(call, [_taken(call, argument) for argument in arguments])
+
+    def _computable(self, scalar: Scalar, operand: Rendered) -> Rendered:
+        computable = self.environment.computable(operand)
+        if computable is not operand:
+            self.inexact.append(scalar)
+        return computable
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
         match scalar:

@@ -71,6 +71,14 @@ def infinity_of(value: Rendered) -> str:
     return f"(CASE {' '.join(cases)} WHEN {value.sql} IS NOT NULL THEN 0 END)"
 
 
+def without_infinity(value: Rendered) -> Rendered:
+    """An interval that is not the largest or the smallest: an error where it is."""
+    checked = once(
+        value, lambda one: failing(f"{infinity_of(one)} <> 0", "22008", "interval out of range", one.sql)
+    )
+    return replace(value, sql=checked)
+
+
 def infinite_interval(sign: str) -> str:
     """The infinite interval of this sign."""
     positive, negative = (

@@ -6,6 +6,7 @@
 --- case: equal values, and orders, of intervals, times, arrays, jsonb, enums and domains
 CREATE TABLE t1 (id integer PRIMARY KEY, v interval);
 INSERT INTO t1 VALUES (1, '1 mon'), (2, '30 days'), (3, '720:00:00'), (4, NULL), (5, '1 us');
+INSERT INTO t1 VALUES (6, '178956970 years 7 mons 2147483647 days 2562047788:00:54.775807');
 CREATE DOMAIN office AS time(1) CHECK (VALUE < '20:00');
 CREATE TABLE t2 (id integer PRIMARY KEY, v time(2), w time[], x office);
 INSERT INTO t2 VALUES (1, '12:34:56.78', '{12:00,NULL,00:00:00.000001}', '08:00:00.5'), (2, NULL, NULL, NULL), (3, '23:59:59.99', '{}', '19:59');
@@ -22,6 +23,8 @@ INSERT INTO t5 VALUES (1, 'mid', '{zeta,NULL}', 1, '{1,2}'), (2, NULL, '{}', 2, 
 SELECT t.id, t.v FROM t1 t WHERE t.v = '30 days'::interval;
 --- query: q2_of_t1
 SELECT t.id AS a, u.id AS b, t.v FROM t1 t JOIN t1 u ON t.v = u.v;
+--- query: q3_of_t1
+SELECT t.id, -t.v AS e FROM t1 t;
 --- query: q_of_t2
 SELECT t.id, t.v, t.w, t.x, t.v::time(0) AS rounded, ARRAY[t.v, NULL] AS several FROM t2 t;
 --- query: q2_of_t2

@@ -112,5 +112,15 @@ def test_the_text_is_published(storage: Written | ListOf, rows: list[object], wr
     assert as_csv(table).to_pybytes().decode() == written
 
 
+@pytest.mark.parametrize(
+    ("infinite", "written"),
+    [(True, '"infinity"\n'), (False, '"2147483647 mons 2147483647 days 9223372036854775807 microseconds"\n')],
+)
+def test_the_largest_interval_is_infinite_where_intervals_may_be(infinite: bool, written: str) -> None:
+    largest = {"months": 2**31 - 1, "days": 2**31 - 1, "microseconds": 2**63 - 1}
+    table = pa.table({"c": pa.array([largest], arrow_type(Plain.INTERVAL))})
+    assert as_csv(table, infinite_intervals=infinite).to_pybytes().decode() == written
+
+
 def test_a_column_of_more_digits_than_a_decimal_keeps_texts() -> None:
     assert arrow_type(Decimal(0, 0)) == pa.decimal128(1, 0)

@@ -45,7 +45,8 @@ def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment
         raise unsupported(f"the aggregate {call.name} over values of this type", _HINT)
     if call.function in _COLLATED:
         environment.check_order(call.collation, call.name)
-    return build(call, write(call.arguments[0]), condition)
+    value = write(call.arguments[0])
+    return build(call, environment.computable(value) if call.name == "sum" else value, condition)
 
 
 def _count(call: AggregateCall, value: Rendered, condition: str) -> Rendered:

@@ -66,7 +66,7 @@ def _tally(column: Tallied, child: Relation, environment: Environment) -> Render
         case Tally.COUNT:
             return counted(value)
         case Tally.SUM:
-            return total(value, column.field.type)
+            return total(environment.computable(value), column.field.type)
         case Tally.LEAST | Tally.GREATEST:
             name = "min" if column.tally is Tally.LEAST else "max"
             environment.check_order(column.value.type.collation, name)

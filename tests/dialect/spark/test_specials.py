@@ -1,18 +1,18 @@
-"""The SQL of functions of numerics that may be NaN: long only where there may be one, and never for long."""
+"""The SQL of what may be NaN or infinite: long only where there may be such a value."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from catalog.postgres.storage import FREE_NUMERIC, Decimal, Written
-from catalog.postgres.types import INT8, NUMERIC, SqlType
+from catalog.postgres.storage import FREE_NUMERIC, Decimal, Plain, Written
+from catalog.postgres.types import INT8, INTERVAL, NUMERIC, SqlType
 from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Reference, Scalar
-from dialect.spark.expressions import render
+from dialect.spark.expressions import Environment, is_exact, render
 from dialect.spark.rendered import Rendered
 
 USUAL, WIDE = SqlType(NUMERIC), SqlType(NUMERIC, wide=True)
 COLUMNS = {1: Rendered("c1", FREE_NUMERIC), 2: Rendered("c2", Written(Decimal(8, 2)))}
-ROUND, REMAINDER, INT8_OF_NUMERIC = 1708, 1728, 1779
+ROUND, REMAINDER, INT8_OF_NUMERIC, MINUS_INTERVAL = 1708, 1728, 1779, 1168
 
 
 def call(function: int, *arguments: Scalar) -> Call:
@@ -40,3 +40,11 @@ def test_remainders_of_remainders_grow_by_their_sum() -> None:
         lengths.append(len(render(value, COLUMNS).sql))
     steps = [longer - shorter for shorter, longer in pairwise(lengths[1:])]
     assert max(steps) < 1.2 * min(steps)
+
+
+def test_before_infinite_intervals_postgresql_computes_with_the_largest() -> None:
+    minus = call(MINUS_INTERVAL, Reference(3, SqlType(INTERVAL)))
+    columns, before = {3: Rendered("c3", Plain.INTERVAL)}, Environment(infinite_intervals=False)
+    assert is_exact(minus)
+    assert not is_exact(minus, before)
+    assert len(render(minus, columns, before).sql) > len(render(minus, columns).sql)
