@@ -16,12 +16,12 @@ from benchmarks.pace_ways import exhaustive, sampled
 from benchmarks.support.chart import Panel, draw
 from benchmarks.support.measure import Figures, Target, judge, take_turns
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
-from planner.cost.simulation import Simulation
 from planner.delta.weighted import DeltaPlan
-from planner.pace import scheduled, simulated
-from planner.pace_knobs import path_knobs
+from planner.pace.choose import scheduled, simulated
+from planner.pace.knobs import path_knobs
+from planner.pace.schedule import Goal
+from planner.pace.simulation import Simulation
 from planner.plan import plan
-from planner.schedule import Goal
 from tests.support.binding.cases import read_snapshot, recorded
 from tests.support.planning.cases import QUERIES, bound
 from tests.support.planning.tpch_statistics import FAST, arrivals, statistics

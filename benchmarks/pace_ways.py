@@ -7,8 +7,8 @@ import random
 import time
 from math import inf
 
-from planner.cost.simulation import Simulation
-from planner.pace_search import Knobs
+from planner.pace.search import Knobs
+from planner.pace.simulation import Simulation
 
 
 def exhaustive(period: Simulation, knobs: Knobs, limit: float, most: int) -> float:

@@ -12,11 +12,11 @@ from benchmarks.periods.learning import Learner
 from benchmarks.periods.queries import EVENLY, STEPS
 from benchmarks.support.measure import Figures, Reading
 from benchmarks.support.replay import Measured
-from planner import schedule
-from planner.cost.simulation import Pacing, Simulation
-from planner.pace import scheduled
-from planner.pace_knobs import knobs_of
-from planner.schedule import Goal, Schedule
+from planner.pace import schedule
+from planner.pace.choose import scheduled
+from planner.pace.knobs import knobs_of
+from planner.pace.schedule import Goal, Schedule
+from planner.pace.simulation import Pacing, Simulation
 
 GAVIAL, UNIFORM, LEAF, BATCH = "Gavial", "IncObv", "Leaf", "one batch"
 WAYS: Final = {

@@ -14,15 +14,15 @@ from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.queries.measured import Measured as Seen
 from coordinator.firing.work import Work
 from coordinator.planning.outlook import Outlook
-from planner.correcting import corrections
-from planner.cost.simulation import Corrections, Pacing, Simulation
+from planner.cost.fitting import fit
 from planner.cost.weights import Weights
-from planner.fitting import fit
-from planner.pace import scheduled, simulated
-from planner.pace_knobs import whole_knob
-from planner.paths import Path, paths
+from planner.pace.choose import scheduled, simulated
+from planner.pace.corrections import corrections
+from planner.pace.knobs import whole_knob
+from planner.pace.paths import Path, paths
+from planner.pace.schedule import Arrivals, Goal
+from planner.pace.simulation import Corrections, Pacing, Simulation
 from planner.plan import Planned
-from planner.schedule import Arrivals, Goal
 
 Firings = list[Seen]
 """Those of all queries, the latest last."""

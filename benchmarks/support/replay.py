@@ -21,7 +21,7 @@ from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
 from planner.delta.weighted import TableBuffer
-from planner.paths import Paces, Path
+from planner.pace.paths import Paces, Path
 from planner.plan import Planned
 from sources.warehouse.merging import choose, merged_batches
 

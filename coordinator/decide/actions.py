@@ -12,7 +12,7 @@ from uuid import UUID
 from catalog.queries.running import Failure, Run, Running
 from coordinator.decide.due import Due
 from coordinator.decide.pacing import Paced
-from planner.paths import Path
+from planner.pace.paths import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from catalog.queries.running import Running
 from coordinator.decide.actions import Computed, Failed, NotWanted, Outcome, PacedPeriod, ReadPaths, RunEarly
 from coordinator.decide.facts import Facts
 from coordinator.decide.pacing import due, rows_of
-from planner.paths import Path
+from planner.pace.paths import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.delta.weighted import DeltaPlan
-from planner.paths import Path
+from planner.pace.paths import Path
 
 SLACK: Final = 1.25
 """What was expected may be exceeded by this before more is."""

@@ -18,7 +18,7 @@ from executors.executor import Executor, Firing, Outcome, Range
 from executors.passing import pass_on
 from executors.rows import arrow_schema
 from planner.delta.weighted import Subplan
-from planner.paths import Path
+from planner.pace.paths import Path
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
 

@@ -18,7 +18,7 @@ from coordinator.decide.drift import expected_rows
 from coordinator.decide.forecast import History, forecast
 from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated
 from dialect.statements.expectations import rows_expected
-from planner.schedule import Arrivals
+from planner.pace.schedule import Arrivals
 
 _MOST_TRIGGERS: Final = 21
 """So many of the latest triggers say how long a period usually is."""

@@ -11,11 +11,11 @@ from coordinator.decide.drift import Worked, has_read, is_misjudged, is_moved
 from coordinator.decide.pacing import rows_of, tables_below
 from coordinator.firing.outcome import Fired, Share
 from planner.algebra.statistics import Statistics
-from planner.correcting import corrections
-from planner.cost.simulation import Corrections, OwnWeights, Pacing, SimulatedSubplan, Simulation
 from planner.cost.weights import Weights
-from planner.measured import Seen, features_of, predicted
-from planner.schedule import Arrivals, Schedule
+from planner.pace.corrections import corrections
+from planner.pace.measured import Seen, features_of, predicted
+from planner.pace.schedule import Arrivals, Schedule
+from planner.pace.simulation import Corrections, OwnWeights, Pacing, SimulatedSubplan, Simulation
 
 
 @dataclass(frozen=True, slots=True)

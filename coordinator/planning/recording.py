@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from catalog.queries.paces import PacedPath, SubplanText
-from planner.cost.simulation import Corrections, OwnWeights
 from planner.delta.weighted import DeltaPlan
 from planner.explain.schedule_text import named
-from planner.schedule import Schedule
+from planner.pace.schedule import Schedule
+from planner.pace.simulation import Corrections, OwnWeights
 
 
 def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:

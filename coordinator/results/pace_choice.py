@@ -34,12 +34,12 @@ from coordinator.results.failing import ends_all, log_failure
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.query import StandingQuery
 from planner.algebra.statistics import Statistics
-from planner.cost.simulation import Corrections, OwnWeights
+from planner.cost.fitting import fit
 from planner.cost.weights import Weights, weights_from
-from planner.fitting import fit
-from planner.pace import limit_of, scheduled, simulated
-from planner.pace_knobs import knobs_of
-from planner.schedule import Arrivals, Schedule, goal_of
+from planner.pace.choose import limit_of, scheduled, simulated
+from planner.pace.knobs import knobs_of
+from planner.pace.schedule import Arrivals, Schedule, goal_of
+from planner.pace.simulation import Corrections, OwnWeights
 from sources.warehouse.site import Place
 
 log = logging.getLogger(__name__)

@@ -67,7 +67,7 @@ from coordinator.publish.publishing import add_columns, apply_changes, lock_answ
 from executors.executor import Executor
 from executors.rows import arrow_schema
 from planner.delta.methods import methods_of
-from planner.paths import Path, paths
+from planner.pace.paths import Path, paths
 from sources.warehouse.site import Place
 
 _OF_DATA: Final = ("21", "22")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from planner.delta.weighted import DeltaPlan, TableBuffer
 from planner.explain.schedule_text import figure, named
-from planner.paths import Path, paths
-from planner.schedule import Schedule
+from planner.pace.paths import Path, paths
+from planner.pace.schedule import Schedule
 
 
 def schedule_dot(plan: DeltaPlan, schedule: Schedule | None) -> str:

@@ -7,8 +7,8 @@ from math import isinf
 from typing import Any, Final
 
 from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
-from planner.paths import Path
-from planner.schedule import Paces, PathPlan, Point, Schedule
+from planner.pace.paths import Path
+from planner.pace.schedule import Paces, PathPlan, Point, Schedule
 
 _FORCED: Final = {Paces.UNIFORM: "one for the whole query", Paces.LEAF: "one for each path from a table"}
 

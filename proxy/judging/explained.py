@@ -22,8 +22,8 @@ from planner.explain.schedule_text import (
     schedule_text,
     schedule_values,
 )
+from planner.pace.schedule import Schedule
 from planner.plan import Planned
-from planner.schedule import Schedule
 from proxy.judging.outlook import Outlook
 from proxy.wire.verdict import Verdict
 

@@ -14,13 +14,13 @@ from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated
 from coordinator.planning.planning import Maintainable
 from dialect.statements.expectations import rows_expected
 from planner.algebra.statistics import Statistics
-from planner.cost.simulation import Corrections, OwnWeights
 from planner.cost.weights import Weights, weights_from
 from planner.delta.weighted import DeltaPlan
-from planner.pace import at_paces, limit_of, scheduled, simulated
-from planner.pace_knobs import knobs_of
-from planner.paths import paths
-from planner.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of
+from planner.pace.choose import at_paces, limit_of, scheduled, simulated
+from planner.pace.knobs import knobs_of
+from planner.pace.paths import paths
+from planner.pace.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of
+from planner.pace.simulation import Corrections, OwnWeights
 
 KeptPaces: TypeAlias = Mapping[str, Any]
 """The pace, incrementability and reason of each path of a plan, by its number."""

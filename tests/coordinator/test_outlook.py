@@ -13,15 +13,15 @@ from coordinator.firing.outcome import Fired, Share
 from coordinator.planning.outlook import Outlook, changed_rows, kind_of, scaled, stated
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.cost.fitting import vector_of
 from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import TableBuffer
-from planner.fitting import vector_of
-from planner.pace import scheduled, simulated
-from planner.pace_knobs import path_knobs
-from planner.schedule import Arrivals, Goal
-from tests.planner.test_delta_estimate import Make
-from tests.planner.test_pace import derived
+from planner.pace.choose import scheduled, simulated
+from planner.pace.knobs import path_knobs
+from planner.pace.schedule import Arrivals, Goal
+from tests.planner.cost.test_estimate import Make
+from tests.planner.pace.test_pace import derived
 from tests.support.planning.random_plans import FILLED, TABLES, queries
 
 COUNTS = st.sampled_from((0, 1, 7, 1000, 10**6))

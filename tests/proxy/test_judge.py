@@ -23,7 +23,7 @@ from executors.settings import EngineSettings
 from planner.cost.weights import Weights
 from planner.cost.work import FEATURES
 from planner.delta.methods import methods_of
-from planner.schedule import Arrivals
+from planner.pace.schedule import Arrivals
 from proxy.judging.explained import Explain
 from proxy.judging.judge import Question, judge, read_question
 from proxy.judging.outlook import read_outlook

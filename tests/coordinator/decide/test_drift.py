@@ -17,10 +17,10 @@ from planner.algebra.statistics import Statistics, TableStatistics
 from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import TableBuffer
-from planner.pace import scheduled, simulated
-from planner.pace_knobs import path_knobs
-from planner.paths import Path
-from planner.schedule import Arrivals, Goal
+from planner.pace.choose import scheduled, simulated
+from planner.pace.knobs import path_knobs
+from planner.pace.paths import Path
+from planner.pace.schedule import Arrivals, Goal
 from tests.support.planning.random_plans import TABLES, queries
 
 ONE = Path(9, 1)

@@ -32,7 +32,7 @@ from executors.spark.session import SparkSettings, close_session, open_session
 from planner.algebra.logical import LogicalQuery
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan, TableBuffer
-from planner.paths import Path, paths
+from planner.pace.paths import Path, paths
 from sources.decode.arrow import arrow_type
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer
 from tests.planner.test_delta import apply

@@ -10,12 +10,12 @@ import pytest
 
 from planner.algebra.statistics import Statistics, TableStatistics
 from planner.cost import constants
-from planner.cost.simulation import Outcome, Simulation
 from planner.cost.spread import Moves
-from planner.pace import scheduled, simulated
-from planner.pace_knobs import path_knobs
-from planner.schedule import Goal
-from tests.planner.test_pace import tpch
+from planner.pace.choose import scheduled, simulated
+from planner.pace.knobs import path_knobs
+from planner.pace.schedule import Goal
+from planner.pace.simulation import Outcome, Simulation
+from tests.planner.pace.test_pace import tpch
 from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 
 QUERIES: Final = ("q03", "q10", "q13", "q15", "q18", "q22")

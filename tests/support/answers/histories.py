@@ -40,7 +40,7 @@ from planner.algebra.columns import numbers_after
 from planner.algebra.statistics import Statistics
 from planner.delta.methods import METHODS, Method
 from planner.optimise.optimise import stages
-from planner.paths import Path, paths
+from planner.pace.paths import Path, paths
 from planner.plan import Planned, plan
 from planner.translate.translate import translate
 from planner.unnest.unnest import unnest

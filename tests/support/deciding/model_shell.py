@@ -38,7 +38,7 @@ from coordinator.decide.actions import (
 )
 from coordinator.decide.failure_policy import NO_TIME_SECONDS, needs_resume
 from coordinator.decide.pacing import Paced
-from planner.paths import Path
+from planner.pace.paths import Path
 from tests.support.deciding.model_database import ModelDatabase, ModelQuery, trigger
 
 PATH = Path(1, 0)

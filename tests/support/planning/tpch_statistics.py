@@ -8,7 +8,7 @@ from typing import Final
 from catalog.postgres.schema import TableName
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost.weights import Weights
-from planner.schedule import Arrivals
+from planner.pace.schedule import Arrivals
 
 
 def _days(text: str) -> float:

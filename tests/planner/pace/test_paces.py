@@ -18,7 +18,7 @@ from planner.algebra.logical import LogicalQuery
 from planner.delta.derive import derive
 from planner.delta.methods import Method
 from planner.delta.weighted import NodeBuffer, TableBuffer
-from planner.paths import Path
+from planner.pace.paths import Path
 from tests.planner.test_delta import METHODS, apply
 from tests.support.planning.random_plans import TABLES, commits, queries
 from tests.support.planning.replay import Replay

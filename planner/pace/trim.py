@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from planner.pace_search import Raise, Search
+from planner.pace.search import Raise, Search
 
 _LESS: Final = 1.0 - 1e-9
 """Work counts as less if it differs in more than its last digits."""

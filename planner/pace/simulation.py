@@ -21,8 +21,8 @@ from planner.cost.weights import Weights
 from planner.cost.work import work
 from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Subplan, TableBuffer
 from planner.delta.weighted_tree import within
-from planner.paths import Path
-from planner.schedule import Arrivals
+from planner.pace.paths import Path
+from planner.pace.schedule import Arrivals
 
 Pacing: TypeAlias = tuple[int, ...]
 """The paces of all paths of a plan, in their order."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from planner.cost.simulation import Corrections, Pacing, Simulation
+from planner.pace.simulation import Corrections, Pacing, Simulation
 
 _MOST: Final = 1000.0
 """Estimates that are further off are not believed to be so by more than this."""

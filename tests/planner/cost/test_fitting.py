@@ -7,14 +7,14 @@ import pytest
 
 from catalog.postgres.schema import TableName
 from catalog.queries.measured import Measured
+from planner.cost.fitting import fit, non_negative_least_squares, vector_of
 from planner.cost.weights import Weights
 from planner.cost.work import FEATURES
-from planner.fitting import fit, non_negative_least_squares, vector_of
-from planner.measured import Seen, features_of, predicted
-from planner.pace import simulated
-from planner.schedule import Arrivals
-from tests.planner.test_delta_estimate import Make
-from tests.planner.test_pace import UNKNOWN, derived
+from planner.pace.choose import simulated
+from planner.pace.measured import Seen, features_of, predicted
+from planner.pace.schedule import Arrivals
+from tests.planner.cost.test_estimate import Make
+from tests.planner.pace.test_pace import UNKNOWN, derived
 from tests.support.planning.random_plans import FILLED
 
 TRUE = Weights(0.11, 0.009, 1e-6, 5e-8, 8e-7, 2e-7, 3e-6, 1.5)

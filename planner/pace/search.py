@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import inf, isinf
 from typing import Final, TypeAlias
 
-from planner.cost.simulation import Outcome, Pacing
+from planner.pace.simulation import Outcome, Pacing
 
 Settings: TypeAlias = tuple[int, ...]
 """A pace for each knob."""

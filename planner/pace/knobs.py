@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from planner.cost.simulation import Pacing, Simulation
-from planner.pace_search import Knobs, Settings
-from planner.paths import Path
-from planner.schedule import Paces
+from planner.pace.paths import Path
+from planner.pace.schedule import Paces
+from planner.pace.search import Knobs, Settings
+from planner.pace.simulation import Pacing, Simulation
 
 
 def knobs_of(paces: Paces, period: Simulation) -> Knobs:

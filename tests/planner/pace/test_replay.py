@@ -9,7 +9,7 @@ import pytest
 from benchmarks.periods.bursts import SPIKES, moments
 from benchmarks.periods.queries import EVENLY, STEPS
 from benchmarks.support.replay import due_at
-from planner.paths import Path
+from planner.pace.paths import Path
 
 PATH = Path(1, 0)
 

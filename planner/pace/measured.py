@@ -9,9 +9,9 @@ import numpy as np
 
 from planner.cost.node import BufferRows
 from planner.cost.row_counts import Change, content
-from planner.cost.simulation import Simulation
 from planner.cost.weights import Weights
 from planner.cost.work import FEATURES
+from planner.pace.simulation import Simulation
 
 
 @dataclass(frozen=True, slots=True)

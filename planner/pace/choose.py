@@ -10,15 +10,15 @@ from typing import Final
 
 from catalog.postgres.schema import TableName
 from planner.algebra.statistics import Statistics
-from planner.cost.simulation import Corrections, Outcome, OwnWeights, Simulation, simulation
 from planner.cost.weights import Weights
 from planner.delta.weighted import DeltaPlan, TableBuffer
-from planner.pace_knobs import knobs_of
-from planner.pace_reasons import path_plans
-from planner.pace_search import Knobs, Raise, Search, levels
-from planner.pace_trim import trimmed
-from planner.paths import Path
-from planner.schedule import Arrivals, Goal, PathPlan, Point, Schedule, SubplanPlan
+from planner.pace.knobs import knobs_of
+from planner.pace.paths import Path
+from planner.pace.reasons import path_plans
+from planner.pace.schedule import Arrivals, Goal, PathPlan, Point, Schedule, SubplanPlan
+from planner.pace.search import Knobs, Raise, Search, levels
+from planner.pace.simulation import Corrections, Outcome, OwnWeights, Simulation, simulation
+from planner.pace.trim import trimmed
 
 _NONE: Final = Arrivals(0.0)
 _UNCORRECTED: Final[Corrections] = MappingProxyType[int, float]({})

@@ -15,9 +15,9 @@ from planner.delta.derive import derive
 from planner.delta.methods import Method, methods_of
 from planner.delta.weighted import DeltaPlan
 from planner.explain.schedule_text import curve_text, named, schedule_text
-from planner.pace import schedule
+from planner.pace.choose import schedule
+from planner.pace.schedule import Arrivals, Goal, Paces, Schedule, goal_of
 from planner.plan import plan
-from planner.schedule import Arrivals, Goal, Paces, Schedule, goal_of
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded
 from tests.support.planning.cases import QUERIES, bound

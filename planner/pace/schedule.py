@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from catalog.errors import InvalidParameterValue
-from planner.paths import Path
+from planner.pace.paths import Path
 
 
 @dataclass(frozen=True, slots=True)

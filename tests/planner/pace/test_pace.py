@@ -32,13 +32,13 @@ from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan, NodeBuffer
 from planner.explain.schedule_text import curve_text, schedule_text
-from planner.pace import schedule, scheduled, simulated
-from planner.pace_knobs import path_knobs, table_knobs, whole_knob
-from planner.pace_reasons import DECLINED, FED_ONCE, IDLE, LITTLE
-from planner.paths import Path
+from planner.pace.choose import schedule, scheduled, simulated
+from planner.pace.knobs import path_knobs, table_knobs, whole_knob
+from planner.pace.paths import Path
+from planner.pace.reasons import DECLINED, FED_ONCE, IDLE, LITTLE
+from planner.pace.schedule import Arrivals, Goal, Schedule
 from planner.plan import plan as plan_query
-from planner.schedule import Arrivals, Goal, Schedule
-from tests.planner.test_delta_estimate import Make
+from tests.planner.cost.test_estimate import Make
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded
 from tests.support.planning.cases import FOLDER, QUERIES, bound

@@ -37,8 +37,8 @@ from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatis
 from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan
-from planner.pace import simulated
-from planner.schedule import Arrivals
+from planner.pace.choose import simulated
+from planner.pace.schedule import Arrivals
 from tests.support.planning.random_plans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
 from tests.support.planning.replay import Replay
 

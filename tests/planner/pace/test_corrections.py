@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from planner.correcting import corrections
-from planner.cost.simulation import Simulation
 from planner.cost.weights import Weights
-from planner.pace import simulated
-from planner.schedule import Arrivals
-from tests.planner.test_delta_estimate import Make
-from tests.planner.test_pace import UNKNOWN, derived
+from planner.pace.choose import simulated
+from planner.pace.corrections import corrections
+from planner.pace.schedule import Arrivals
+from planner.pace.simulation import Simulation
+from tests.planner.cost.test_estimate import Make
+from tests.planner.pace.test_pace import UNKNOWN, derived
 from tests.support.planning.random_plans import FILLED
 
 ROWS = 1e5

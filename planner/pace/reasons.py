@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.cost.simulation import Pacing, Simulation
 from planner.delta.weighted import NodeBuffer
-from planner.pace_search import Raise, Search
-from planner.paths import Path
-from planner.schedule import PathPlan
+from planner.pace.paths import Path
+from planner.pace.schedule import PathPlan
+from planner.pace.search import Raise, Search
+from planner.pace.simulation import Pacing, Simulation
 
 IDLE: Final = "nothing is expected to come"
 FORCED: Final = "forced to the pace of others"

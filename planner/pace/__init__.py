@@ -1,0 +1,1 @@
+"""How often each path of a plan is worked."""
