@@ -252,8 +252,9 @@ BEGIN
     END IF;
 
     blocker := coalesce(gavial.holder_of_result(query, run), gavial.blocker(ARRAY['gavial answers', 'gavial capture', format('gavial position %s', run)] || ARRAY(
-        SELECT w.session FROM unnest(ARRAY['gavial coordinator', 'gavial position']) AS w (session)
-        WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation) WHERE s.state = 'joining'))));
+        SELECT w.session FROM unnest(ARRAY['gavial coordinator', 'gavial position', 'gavial copy']) AS w (session)
+        WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation)
+                      WHERE s.state IN ('joining', 'copying')))));
     IF blocker IS NULL THEN
         RETURN gavial.told(gavial.progress_of(query, run));
     END IF;

@@ -60,10 +60,26 @@ def _temporary_slot(
     try:
         if connection.status != pq.ConnStatus.OK:
             raise refusal_to_connect(connection.get_error_message())
-        slot = f"gavial_{uuid.uuid4().hex}"
-        connection.send_query(
-            f"CREATE_REPLICATION_SLOT {slot} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT".encode()
-        )
+        slot = f"gavial_{uuid.uuid4().hex} TEMPORARY"
+        lsn, snapshot = create_slot(connection, slot, "EXPORT_SNAPSHOT", go_on, waiting)
+        yield Position(lsn, snapshot)
+    finally:
+        connection.finish()
+
+
+def create_slot(
+    connection: pq.abc.PGconn,
+    slot: str,
+    option: str,
+    go_on: Callable[[], bool],
+    waiting: Callable[[int], None] = lambda _process: None,
+) -> tuple[int, str]:
+    """The position from which a new slot has all changes, and the name of its snapshot, if it exports one.
+
+    The server first waits for every transaction that has written something, and does not notice who is gone.
+    """
+    connection.send_query(f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput {option}".encode())
+    try:
         while connection.is_busy():
             if not go_on():
                 raise Stopped
@@ -71,18 +87,17 @@ def _temporary_slot(
                 connection.consume_input()
             else:
                 waiting(connection.backend_pid)
-        result = connection.get_result()
-        assert result is not None
-        if result.status != pq.ExecStatus.TUPLES_OK:
-            raise refusal_of_slot(result)
-        _slot, lsn, snapshot, _plugin = (
-            result.get_value(0, column) or b"" for column in range(result.nfields)
-        )
-        yield Position(parse_lsn(lsn.decode()), snapshot.decode())
-    finally:
-        if connection.transaction_status == pq.TransactionStatus.ACTIVE:
-            connection.get_cancel().cancel()
-        connection.finish()
+    except BaseException:
+        connection.get_cancel().cancel()
+        raise
+    result = connection.get_result()
+    assert result is not None
+    if result.status != pq.ExecStatus.TUPLES_OK:
+        raise refusal_of_slot(result)
+    while connection.get_result() is not None:
+        pass
+    _slot, lsn, snapshot, _plugin = (result.get_value(0, column) or b"" for column in range(result.nfields))
+    return parse_lsn(lsn.decode()), snapshot.decode()
 
 
 def parse_lsn(text: str) -> int:

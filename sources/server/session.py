@@ -40,11 +40,15 @@ def connect(address: str, application: str = "gavial") -> Connection:
 
 
 def session_address(address: str, application: str, **parameters: str) -> str:
-    """The same address for libpq, with the settings that every session of ours has."""
+    """The same address for libpq, with the settings that every session of ours has.
+
+    To make a slot the server waits for all who have written something, however long that lasts.
+    """
     given = str(conninfo_to_dict(address).get("options") or "")
+    unlimited = "-c lock_timeout=0" if "replication" in parameters else ""
     return make_conninfo(
         address,
-        options=f"{given} {_OPTIONS}".strip(),
+        options=f"{given} {_OPTIONS} {unlimited}".strip(),
         application_name=application,
         client_encoding="UTF8",
         keepalives_idle=60,

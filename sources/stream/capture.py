@@ -27,6 +27,7 @@ from catalog.errors import Error, Fenced
 from catalog.failpoints import failpoint
 from catalog.wording import one_line
 from sources.old_rows.mirrors import Mirrors, mirrors_beside
+from sources.server.position import Stopped
 from sources.server.session import connect
 from sources.stream.replication import KEEPALIVE, Stream, keepalive, replication_connection
 from sources.stream.sealing import Sealer
@@ -74,6 +75,8 @@ class Capture:
                 self._follow(go_on)
             except Fenced:
                 raise
+            except Stopped:
+                return
             except OSError as error:
                 if error.errno not in FULL:
                     raise
@@ -91,7 +94,7 @@ class Capture:
             require_epoch(connection, place.epoch)
             most = require_settings(connection, self._allow_unbounded_wal)
             with replication_connection(place.address) as replication:
-                position = open_slot(connection, replication, place, self._slot)
+                position = open_slot(connection, replication, place, self._slot, go_on)
                 shutil.rmtree(self._scratch, ignore_errors=True)
                 self._scratch.mkdir(parents=True, mode=0o700)
                 free_slot(connection, self._slot)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from psycopg import Connection, errors, pq
+from psycopg import Connection, pq
 
 from catalog.capture.slot import begin_capture, follow_slot, followed_slot
 from catalog.capture.store import held_epoch
-from catalog.errors import ObjectNotInState
+from catalog.errors import ObjectNotInState, TooManyConnections
 from catalog.rows import row_of, value_of
-from sources.server.position import parse_lsn
+from sources.server.position import create_slot
 from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_server, refusal_of
-from sources.stream.replication import run_command, system_position
+from sources.stream.replication import system_position
 from sources.warehouse.site import Place
 
 _STATUS: Final = """
@@ -56,16 +57,20 @@ def confirmed_position(connection: Connection, slot: str) -> int:
     return int(value_of(connection, _CONFIRMED, (slot,)) or 0)
 
 
-def open_slot(connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str) -> int:
+def open_slot(
+    connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str, go_on: Callable[[], bool]
+) -> int:
     """The position from which the changes of the slot are wanted.
 
-    Without a slot that still has them, everything is forgotten and every table joins again.
+    Without a slot that still has them, everything is forgotten and every table joins again. Raises Stopped
+    where nobody wants to go on while a new one waits for writers.
     """
     followed = followed_slot(connection)
     if followed.slot != slot or followed.position is None:
-        return _begin(connection, replication, place, slot, None)
+        return _begin(connection, replication, place, slot, go_on, None)
     if slot_status(connection, slot, None).lost:
-        return _begin(connection, replication, place, slot, "the replication slot was lost; copied anew")
+        lost = "the replication slot was lost; copied anew"
+        return _begin(connection, replication, place, slot, go_on, lost)
     if system_position(replication) < followed.position:
         raise ObjectNotInState(
             "the server is behind what was captured from it",
@@ -84,7 +89,12 @@ def free_slot(connection: Connection, slot: str) -> None:
 
 
 def _begin(
-    connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str, detail: str | None
+    connection: Connection,
+    replication: pq.abc.PGconn,
+    place: Place,
+    slot: str,
+    go_on: Callable[[], bool],
+    detail: str | None,
 ) -> int:
     with held_epoch(connection, place.epoch):
         follow_slot(connection, slot, detail)
@@ -92,20 +102,19 @@ def _begin(
     connection.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
     )
-    position = _create(replication, slot)
+    position = _create(replication, slot, go_on)
     with held_epoch(connection, place.epoch):
         begin_capture(connection, position)
     return position
 
 
-def _create(replication: pq.abc.PGconn, slot: str) -> int:
+def _create(replication: pq.abc.PGconn, slot: str, go_on: Callable[[], bool]) -> int:
     """The position from which a new slot has all changes."""
-    command = f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput NOEXPORT_SNAPSHOT"
     try:
-        _name, lsn, _snapshot, _plugin = run_command(replication, command)
-    except errors.ConfigurationLimitExceeded:
+        position, _snapshot = create_slot(replication, slot, "NOEXPORT_SNAPSHOT", go_on)
+    except TooManyConnections:
         raise ObjectNotInState(
             "all replication slots of the server are in use",
             hint="Raise max_replication_slots and restart the server, or drop a slot nobody needs.",
         ) from None
-    return parse_lsn(lsn)
+    return position
