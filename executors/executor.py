@@ -134,7 +134,12 @@ class Executor(Protocol):
 
 
 class Engine(Protocol):
-    """A kind of executor: what it can compute is known before one is started."""
+    """A kind of executor: what it can compute is known before one is started.
+
+    `name`: what users know it by.
+    """
+
+    name: str
 
     def schemas(self, plan: DeltaPlan, environment: Environment) -> Mapping[int, Schema]:
         """How the columns of each buffer are stored; a refusal where the engine cannot compute the plan."""

@@ -44,6 +44,6 @@ def plan(
         translated = translate(query, tables)
         unnested = unnest(translated)
         optimised = optimise(unnested, tables, statistics, rules_off)
-        finished = finish(optimised, environment)
+        finished = finish(optimised, environment, long_numbers=statistics.long_numbers)
         delta = derive(finished.query, methods, tables, environment=environment)
         return Planned(translated, unnested, optimised, delta, finished.values)

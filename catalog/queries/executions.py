@@ -98,13 +98,13 @@ def _expected(*, id: UUID, seconds: float | None, rows: int) -> tuple[UUID, floa
     return id, (_USUAL_SECONDS if seconds is None else seconds) + rows / _ROWS_PER_SECOND
 
 
-def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
+def begin_execution(connection: Connection, query: UUID, paths: Iterable[int], engine: str) -> int:
     """Record that a firing begins, and return its number."""
     number = value_of(
         connection,
         "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
-        "VALUES (%s, %s, clock_timestamp(), 'spark') RETURNING id",
-        ([query], list(paths)),
+        "VALUES (%s, %s, clock_timestamp(), %s) RETURNING id",
+        ([query], list(paths), engine),
     )
     return int(number)
 

@@ -65,9 +65,14 @@ class EngineThread:
         return outcome.result()
 
     @property
-    def starts(self) -> bool:
-        """Whether whatever is asked of it has to wait until the executor has started."""
-        return self._executor is None
+    def name(self) -> str:
+        """What users know the engine by."""
+        return self.engine.name
+
+    @property
+    def starts(self) -> str | None:
+        """The engine whose start whatever is asked of it has to wait for; None once it has started."""
+        return self.name if self._executor is None else None
 
     def warm(self) -> None:
         """Begin before anything is asked of it: what is asked first needs not wait for a start."""
@@ -126,7 +131,7 @@ class EngineThread:
         except Error as error:
             if not self._stopped.is_set():
                 self._refused = Refused(time.monotonic(), error)
-                self._reports.say("Spark does not work", error)
+                self._reports.say(f"{self.name} does not work", error)
             raise
         self._refused = None
         self._reports.clear()

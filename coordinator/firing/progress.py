@@ -41,7 +41,7 @@ class Telling:
     connection: Connection
     firing: int
     progress: Progress
-    starts: Callable[[], bool]
+    starts: Callable[[], str | None]
     wanted: Callable[[], bool]
     told: str = ""
     began: float = field(default_factory=time.monotonic)
@@ -51,7 +51,8 @@ class Telling:
         if self.progress.part:
             self.tell(str(self.progress))
         else:
-            self.tell("starting Spark" if self.starts() else "computing the result")
+            engine = self.starts()
+            self.tell(f"starting {engine}" if engine else "computing the result")
         return self.wanted()
 
     def end(self) -> None:

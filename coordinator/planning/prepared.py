@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -44,9 +44,11 @@ def prepare(
 ) -> Prepared:
     """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
     bound = bind_view(connection, query.view, signatures)
-    maintainable = _planned_before(connection, engine, query, bound)
+    kept = _kept_plan(connection, query)
+    maintainable = plan_as_kept(engine, bound, kept, methods_of(query.options))
     if maintainable is None:
-        maintainable = _plan_anew(connection, place, engine, query, bound)
+        has_long_numbers = kept is not None and kept.statistics.long_numbers
+        maintainable = _plan_anew(connection, place, engine, query, bound, has_long_numbers)
     return prepare_planned(connection, query.id, query.result, bound, maintainable)
 
 
@@ -72,20 +74,21 @@ def _require_captured(connection: Connection, work: Work) -> None:
                 )
 
 
-def _planned_before(
-    connection: Connection, engine: Engine, query: Running, bound: Bound
-) -> Maintainable | None:
-    """The plan that it has, if it would be planned so again."""
+def _kept_plan(connection: Connection, query: Running) -> KeptPlan | None:
     before = plan_of(connection, query.id)
-    kept = None if before is None else KeptPlan(before.digest, statistics_from_json(before.statistics))
-    return plan_as_kept(engine, bound, kept, methods_of(query.options))
+    return None if before is None else KeptPlan(before.digest, statistics_from_json(before.statistics))
 
 
 def _plan_anew(
-    connection: Connection, place: Place, engine: Engine, query: Running, bound: Bound
+    connection: Connection,
+    place: Place,
+    engine: Engine,
+    query: Running,
+    bound: Bound,
+    has_long_numbers: bool,
 ) -> Maintainable:
     """A plan for what is known now; what another one left is forgotten."""
-    statistics = read_statistics(connection, bound.tables)
+    statistics = replace(read_statistics(connection, bound.tables), long_numbers=has_long_numbers)
     maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
     with held_epoch(connection, place.epoch):

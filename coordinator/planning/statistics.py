@@ -32,9 +32,9 @@ def statistics_of(tables: Iterable[Sizes]) -> Statistics:
     )
 
 
-def statistics_to_json(statistics: Statistics) -> list[Any]:
+def statistics_to_json(statistics: Statistics) -> dict[str, Any]:
     """The value as JSON has it."""
-    return [
+    tables = [
         [
             name.schema,
             name.name,
@@ -43,17 +43,20 @@ def statistics_to_json(statistics: Statistics) -> list[Any]:
         ]
         for name, table in sorted(statistics.tables.items(), key=lambda item: astuple(item[0]))
     ]
+    return {"tables": tables, "long_numbers": statistics.long_numbers}
 
 
-def statistics_from_json(described: list[Any]) -> Statistics:
-    """The value that `statistics_to_json` wrote."""
+def statistics_from_json(described: dict[str, Any] | list[Any]) -> Statistics:
+    """The value that `statistics_to_json` wrote; an earlier version wrote the tables alone."""
+    known: dict[str, Any] = {"tables": described} if isinstance(described, list) else described
     return Statistics(
         {
             TableName(schema, name): TableStatistics(
                 rows, {attribute: ColumnStatistics(*values) for attribute, *values in columns}
             )
-            for schema, name, rows, columns in described
-        }
+            for schema, name, rows, columns in known["tables"]
+        },
+        long_numbers=known.get("long_numbers", False),
     )
 
 

@@ -14,7 +14,13 @@ from psycopg import Connection
 
 from catalog.capture.defaults import defaults_of
 from catalog.capture.store import hold_epoch, manifest, name_batches
-from catalog.capture.widening import expect_rare_values, unstorable_columns, widen
+from catalog.capture.widening import (
+    expect_long_sums,
+    expect_rare_values,
+    has_come_since_copied,
+    unstorable_columns,
+    widen,
+)
 from catalog.errors import (
     CannotConvert,
     ConcurrentChange,
@@ -108,7 +114,7 @@ class Ready:
 @dataclass(slots=True)
 class StandingQuery:
     """What is known of a query while it is worked; `came`: the rows of the period that ended last, until
-    its estimates are corrected by it."""
+    its estimates are corrected by it. `is_outgrown`: its plan will not do any more."""
 
     place: Place
     engine: EngineThread
@@ -118,6 +124,7 @@ class StandingQuery:
     tables: str
     outlook: Outlook | None = None
     came: Mapping[int, int] = field(default_factory=dict)
+    is_outgrown: bool = False
 
     @staticmethod
     def plan(
@@ -143,6 +150,7 @@ class StandingQuery:
     def is_planned_for(self, connection: Connection, query: Running) -> bool:
         """Whether the methods wanted, and the tables that it reads, are still those of the plan."""
         alike = methods_of(self.query.options) == methods_of(query.options)
+        alike = alike and not self.is_outgrown
         return alike and query.status != "initialising" and self.tables == tables_of(connection, query.id)
 
     def fire(
@@ -159,26 +167,35 @@ class StandingQuery:
         except Error as error:
             if error.sqlstate[:2] not in _OF_DATA and not isinstance(error, CannotConvert):
                 raise
+            if not self.offsets and not has_come_since_copied(connection, query.id):
+                self._outgrow(connection, error)
+                raise
             # A row may be to blame that was taken back since: only what is there now counts.
             return self._fire_anew(connection, position, wanted)
 
     def _fire_anew(self, connection: Connection, position: int, wanted: Callable[[], bool]) -> Ready:
         try:
             return self._fire(connection, position, True, True, wanted)
-        except (NumericValueOutOfRange, DatetimeOverflow) as error:
-            if error.message.startswith(_MET) and self._expects_rare_values(connection, _RARE[type(error)]):
-                raise ConcurrentChange(_PLANNED_ANEW) from error
+        except Error as error:
+            self._outgrow(connection, error)
             raise
 
-    def _expects_rare_values(self, connection: Connection, storages: Collection[Storage]) -> bool:
-        """Whether it has to be planned anew, for rare values in columns that are stored so."""
+    def _outgrow(self, connection: Connection, error: Error) -> None:
+        """Have it planned anew, once, where it failed because of rare values, or of sums of long numbers."""
+        storages = _RARE.get(type(error))
+        if storages is None or not error.message.startswith(_MET):
+            return
         with connection.transaction():
             hold_epoch(connection, self.place.epoch)
             changed = [
                 expect_rare_values(connection, relation, self.work.stored_as(buffer, storages))
                 for buffer, relation in self.work.tables.items()
             ]
-            return any(changed)
+            if isinstance(error, NumericValueOutOfRange):
+                changed.append(expect_long_sums(connection, self.query.id))
+        if any(changed):
+            self.is_outgrown = True
+            raise ConcurrentChange(_PLANNED_ANEW) from error
 
     def _require_storable(self, connection: Connection, position: int) -> None:
         """No column that is read has a value in it that is not in the warehouse.
@@ -220,7 +237,7 @@ class StandingQuery:
         shelf = self._shelf(connection, self.work.tables if rebuild else self.work.schemas)
         offsets = NOTHING_READ if rebuild else self.offsets
         all_paths = range(len(paths(self.work.plan)))
-        number = begin_execution(connection, self.query.id, all_paths)
+        number = begin_execution(connection, self.query.id, all_paths, self.engine.name)
         warehouse = self.place.warehouse
         progress = Progress(len(self.work.plan.subplans))
         telling = Telling(connection, number, progress, lambda: self.engine.starts, wanted)
@@ -268,7 +285,9 @@ class StandingQuery:
         """
         numbers = {path: number for number, path in enumerate(paths(self.work.plan))}
         shelf = self._shelf(connection, self.work.schemas)
-        number = begin_execution(connection, query.id, sorted(numbers[path] for path in due))
+        number = begin_execution(
+            connection, query.id, sorted(numbers[path] for path in due), self.engine.name
+        )
         warehouse = self.place.warehouse
 
         def work(executor: Executor) -> Fired:

@@ -31,6 +31,8 @@ from planner.delta.weighted import DeltaPlan, Guard, Moment, NodeBuffer
 class ReferenceEngine:
     """The engine that computes in plain Python, in the process that asks."""
 
+    name = "plain Python"
+
     @staticmethod
     def of(_settings: EngineSettings) -> ReferenceEngine:
         """The engine, which has no settings."""

@@ -73,6 +73,8 @@ class SparkExecutor:
 class SparkEngine:
     """Spark on this machine, on a cluster, or behind Spark Connect."""
 
+    name = "Spark"
+
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
 

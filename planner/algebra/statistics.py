@@ -41,9 +41,13 @@ UNKNOWN: Final = TableStatistics(_ROWS)
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of each table; of one that is not here, nothing."""
+    """What is known of each table; of one that is not here, nothing.
+
+    `long_numbers`: what the query sums has met numbers that no decimal holds.
+    """
 
     tables: Mapping[TableName, TableStatistics] = field(default_factory=lambda: MappingProxyType({}))
+    long_numbers: bool = False
 
     def of(self, table: TableName) -> TableStatistics:
         """The table's statistics, or those of a table nobody has looked at."""

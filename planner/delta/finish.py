@@ -45,9 +45,11 @@ class Finished:
     values: tuple[Scalar, ...]
 
 
-def finish(query: LogicalQuery, environment: Environment = DEFAULT) -> Finished:
+def finish(
+    query: LogicalQuery, environment: Environment = DEFAULT, *, long_numbers: bool = False
+) -> Finished:
     """The query up to where Spark's part ends."""
-    plan = keep_digits(_with_open_averages(query.plan), environment)
+    plan = keep_digits(_with_open_averages(query.plan), environment, long_numbers=long_numbers)
     if not isinstance(plan, Project):
         columns = {field.column: field for field in fields(plan)}
         return Finished(

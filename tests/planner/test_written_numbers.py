@@ -94,6 +94,14 @@ def test_what_is_no_number_is_counted() -> None:
     assert "upward" not in shape("SELECT sum(things.price), avg(things.price) FROM bound.things")
 
 
+def test_numbers_that_are_too_long_are_gathered_where_a_sum_has_met_some() -> None:
+    """Also those that are computed, of which no column tells."""
+    query = optimised("SELECT sum((things.price / 3.0)) FROM bound.things")
+    usual, long = (text(finish(query, long_numbers=long_numbers).query) for long_numbers in (False, True))
+    assert "array_agg(" not in usual
+    assert "numbers = array_agg(" in re.sub(r"#\d+", "", long)
+
+
 def test_where_types_tell_the_digits_nothing_is_added() -> None:
     planned = shape(
         "SELECT things.price, sum(others.amount) FROM bound.things, bound.others GROUP BY things.price"

@@ -70,11 +70,14 @@ _NUMERICS: Final = SqlType(NUMERIC_ARRAY)
 _INT4: Final = SqlType(INT4)
 
 
-def keep_digits(plan: Plan, environment: Environment) -> Plan:
-    """The same plan, in which groups and sums of numerics show the digits that they should."""
+def keep_digits(plan: Plan, environment: Environment, *, long_numbers: bool = False) -> Plan:
+    """The same plan, in which groups and sums of numerics show the digits that they should.
+
+    `long_numbers`: some of what is summed is too long for a decimal, though no column tells it.
+    """
     types = (column.field.type for node in nodes(plan) if isinstance(node, Scan) for column in node.columns)
     long = any(type_.wide and environment.storage(type_) == FREE_NUMERIC for type_ in types)
-    return _Walk(environment, numbers_after(plan), long).visit(plan)[0]
+    return _Walk(environment, numbers_after(plan), long or long_numbers).visit(plan)[0]
 
 
 @dataclass(frozen=True, slots=True)

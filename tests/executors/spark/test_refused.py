@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from catalog.errors import ConfigurationError, DiskFull, Error, InputOutputError
 from coordinator.firing.engine import Cancelled, EngineThread
 from executors.executor import Executor
+from executors.reference.executor import ReferenceEngine, ReferenceExecutor
 from executors.spark import executor as executors
 from executors.spark.executor import SparkEngine
 from executors.spark.session import SparkSettings
@@ -75,6 +76,29 @@ def test_one_attempt_is_for_all_who_asked_before_it_failed(
     assert [each.getMessage() for each in caplog.records] == [
         "Spark does not work: Spark does not start: No Java"
     ]
+    engine.stop()
+
+
+def test_another_engine_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    class Absent(ReferenceEngine):
+        name = "the abacus"
+
+        def start(self, _go_on: Callable[[], bool]) -> ReferenceExecutor:
+            raise ConfigurationError("it has no beads")
+
+    engine = EngineThread(Absent())
+    assert engine.starts == "the abacus"
+    with pytest.raises(ConfigurationError):
+        engine.run(nothing, forever)
+    assert caplog.messages == ["the abacus does not work: it has no beads"]
+    engine.stop()
+
+
+def test_an_engine_that_has_started_is_waited_for_by_nobody() -> None:
+    engine = EngineThread(ReferenceEngine())
+    assert engine.starts == "plain Python"
+    engine.run(lambda executor: executor.warm(), forever)
+    assert engine.starts is None
     engine.stop()
 
 

@@ -295,3 +295,35 @@ def test_a_column_that_is_added_with_a_default(user: psycopg.Connection) -> None
     make(user, {"q": "SELECT id, d, e, l, d::text AS t FROM t"})
     user.execute("UPDATE t SET d = 1.1 WHERE id = 1")
     check(user, "before", "q")
+
+
+def test_sums_of_quotients_that_no_decimal_holds(user: psycopg.Connection) -> None:
+    """Planned anew for them once, where no column tells of long numbers; also when they come later."""
+    user.execute("CREATE TABLE u (id int PRIMARY KEY, g int, p numeric(38,2))")
+    user.execute("INSERT INTO u VALUES (1, 1, 12345678901234567890.5), (2, 1, 7), (3, 2, 1)")
+    user.execute(
+        "CREATE TABLE v (id int PRIMARY KEY, g int, p numeric(38,2)); INSERT INTO v VALUES (1, 1, 7)"
+    )
+    said: list[str] = []
+    user.add_notice_handler(lambda told: said.append(told.message_primary or ""))
+    grouped = "SELECT p / 3.0 AS q, sum(p / 3.0) AS s, count(*) AS n FROM u GROUP BY p / 3.0"
+    user.execute(f"CREATE STANDING QUERY at_once AS {grouped}".encode())
+    assert sum("planned anew" in message for message in said) <= 1, said
+    make(user, {"later": "SELECT g, sum(p / 7.0) AS s, avg(p / 3.0) AS v FROM v GROUP BY g"})
+    user.execute("INSERT INTO v VALUES (2, 1, 98765432109876543210.25), (3, 2, -12345678901234567890)")
+    user.execute("DELETE FROM u WHERE id = 2; INSERT INTO u VALUES (4, 2, 36893488147419103232.01)")
+    check(user, "at_once", "later")
+    user.execute("DELETE FROM v WHERE id = 2")
+    check(user, "later")
+
+
+def test_what_cannot_be_computed_fails_once(user: psycopg.Connection) -> None:
+    """It is computed once, and once more under the only other plan that there is."""
+    user.execute("CREATE TABLE u (id int PRIMARY KEY, p numeric(38,2))")
+    user.execute("INSERT INTO u VALUES (1, 12345678901234567890.5)")
+    said: list[tuple[str, str]] = []
+    user.add_notice_handler(lambda told: said.append((told.severity or "", told.message_detail or "")))
+    user.execute("CREATE STANDING QUERY q AS SELECT id FROM u WHERE p / 3.0 * p > 5")
+    [detail] = [detail for severity, detail in said if severity == "WARNING"]
+    assert "The numeric value 4115226300411522630.17" in detail and "is out of range" in detail
+    assert one(user, "SELECT count(*) FROM gavial.executions") == 2
