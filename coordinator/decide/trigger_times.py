@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from dialect.statements.durations import span_seconds
 from dialect.statements.triggers import cron_values
 
 _ROWS: Final = re.compile(r"every (\d+) rows")
@@ -41,7 +42,7 @@ def _next(part: str, last: datetime, zone: ZoneInfo) -> datetime | None:
         moment = time(int(match[1]), int(match[2]), int(match[3] or 0))
         return _first(((day, moment) for day in _days(last, zone)), last, zone)
     if part.startswith(_EVERY):
-        return last + timedelta(seconds=float(part.removeprefix(_EVERY).removesuffix(" s")))
+        return last + timedelta(seconds=float(span_seconds(part.removeprefix(_EVERY))))
     return _first(_cron_times(part, last, zone), last, zone)
 
 

@@ -23,16 +23,37 @@ _MOST_SECONDS: Final = 86400 * 3660
 
 def parse_span(text: str) -> str:
     """Seconds, as a canonical text such as `90 s`; positive."""
-    seconds = _clock(text) if ":" in text else _parts(text)
+    return f"{_plain(span_seconds(text))} s"
+
+
+def parse_interval(text: str) -> str:
+    """The same as PostgreSQL writes it, with 24 hours as a day: `1 day`, `00:10:00`, `7 days 12:00:00`."""
+    days, rest = divmod(span_seconds(text), _SECONDS["day"])
+    minutes, seconds = divmod(rest, 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{int(hours):02}:{int(minutes):02}:{int(seconds):02}{_plain(seconds % 1)[1:]}"
+    named = "1 day" if days == 1 else f"{int(days)} days"
+    return clock if not days else named if not rest else f"{named} {clock}"
+
+
+def span_seconds(text: str) -> Decimal:
+    """How long a span is, in seconds; positive."""
+    seconds = _parts(text)
     if not 0 < seconds <= _MOST_SECONDS or seconds * _MICROSECONDS % 1:
         raise ValueError(text)
-    return f"{format(seconds.normalize(), 'f')} s"
+    return seconds
+
+
+def _plain(number: Decimal) -> str:
+    return format(number.normalize(), "f")
 
 
 def _parts(text: str) -> Decimal:
     at = 0
     total = Decimal(0)
     while at < len(text):
+        if (clock := _CLOCK.fullmatch(text, at)) is not None:
+            return total + _seconds_of_clock(clock)
         part = _PART.match(text, at)
         if part is None or part[2].lower() not in _SECONDS:
             raise ValueError(text)
@@ -41,8 +62,5 @@ def _parts(text: str) -> Decimal:
     return total
 
 
-def _clock(text: str) -> Decimal:
-    match = _CLOCK.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
+def _seconds_of_clock(match: re.Match[str]) -> Decimal:
     return Decimal(match[1]) * 3600 + Decimal(match[2]) * 60 + Decimal(match[3] or 0)

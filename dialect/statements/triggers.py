@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dialect.statements.durations import parse_span
+from dialect.statements.durations import parse_interval
 
 _OR: Final = re.compile(r"\s+or\s+", re.IGNORECASE | re.ASCII)
 _ROWS: Final = re.compile(r"every\s+(\d+)\s+rows?", re.IGNORECASE | re.ASCII)
@@ -51,7 +51,7 @@ def _one(text: str) -> str:
         return f"at {int(match[1]):02}:{match[2]}" + (f":{match[3]}" if match[3] else "")
     if match := _EVERY.fullmatch(text):
         span = f"1 {match[1]}" if _BARE_UNIT.fullmatch(match[1]) else match[1]
-        return f"every {parse_span(span)}"
+        return f"every {parse_interval(span)}"
     return _cron(text)
 
 
