@@ -118,7 +118,7 @@ def save_outlook(
     final_work: float,
     batch_work: float,
     recompute_work: float,
-    reachable: bool,
+    reachable: bool | None,
 ) -> None:
     """The parts of a query, and what its period is expected to cost."""
     rows = [{"query": query, **named(subplan)} for subplan in subplans]

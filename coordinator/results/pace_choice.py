@@ -38,7 +38,7 @@ from planner.cost.fitting import fit
 from planner.cost.weights import Weights, weights_from
 from planner.pace.choose import limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
-from planner.pace.schedule import Arrivals, Schedule, goal_of
+from planner.pace.schedule import Arrivals, Schedule, goal_of, is_wish
 from planner.pace.simulation import Corrections, OwnWeights
 from sources.warehouse.site import Place
 
@@ -117,7 +117,7 @@ class PaceChoice:
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
-                reachable=_is_reachable(schedule, known),
+                reachable=_is_reachable(schedule, known, any(map(changed_rows, arrivals.values()))),
             )
         standing.outlook = Outlook(simulation, schedule, prepared.work.tables)
         standing.came = {}
@@ -197,5 +197,8 @@ def _worked(connection: Connection, query: Running, period: Period) -> Worked:
     return Worked(period.came, had, firings(connection, query.id, 0), rows_written(connection, query.id, 0))
 
 
-def _is_reachable(schedule: Schedule, known: Weights) -> bool:
+def _is_reachable(schedule: Schedule, known: Weights, comes: bool) -> bool | None:
+    """None where it is not known what comes, and so not what that leaves for the trigger."""
+    if not comes and is_wish(schedule.goal):
+        return None
     return schedule.reachable * schedule.batch_work <= limit_of(schedule.goal, schedule.batch_work, known)

@@ -37,6 +37,11 @@ class Goal:
     paces: Paces = Paces.AUTO
 
 
+def is_wish(goal: Goal) -> bool:
+    """Whether less is to be left for the trigger than all."""
+    return goal.final_work < 1 or goal.seconds is not None
+
+
 def goal_of(options: Mapping[str, object]) -> Goal:
     """What the options of a query ask for; they may have been written by another hand than ours."""
     seconds = options.get("LATENCY_GOAL")

@@ -32,6 +32,12 @@ _BLIND: Final = Verdict(
     warning="nothing is worked before the trigger fires: it is not known what comes until then",
     hint="Say it with EXPECT; else what came tells, once the trigger has fired a few times.",
 )
+_BLIND_AT_FIRST: Final = Verdict(
+    warning="nothing is worked before the trigger fires, as long as it is not known what comes until then",
+    hint="Say it with EXPECT; else it is told from what comes. Until then goal_reachable in "
+    "gavial.standing_queries is NULL.",
+    is_news=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Explained:
     """A query as it was understood; its schedule, if that was asked for and it is known what comes.
 
     `is_kept`: whether the plan is the one that the query is computed by; None where there is none yet.
+    `status`: that of a query that exists.
     """
 
     query: Query
@@ -56,6 +63,7 @@ class Explained:
     schedule: Schedule | None
     are_methods_told: bool
     is_kept: bool | None = None
+    status: str = "active"
 
     @property
     def planned(self) -> Planned:
@@ -81,7 +89,7 @@ class Explained:
         if self.outlook is None or not self.outlook.is_wish:
             return Verdict()
         if self.schedule is None:
-            return _BLIND if self.outlook.on_demand else Verdict()
+            return _BLIND if self.outlook.on_demand else _BLIND_AT_FIRST
         if self.outlook.is_met(self.schedule):
             return Verdict()
         least = figure(self.schedule.reachable)
@@ -100,11 +108,15 @@ class Explained:
         ]
 
     def _plan(self) -> str:
-        by = (
-            "the query is computed by it"
-            if self.is_kept
-            else "the next result is computed by it from scratch"
-        )
+        match self.is_kept, self.status:
+            case False, _:
+                by = "the next result is computed by it from scratch"
+            case _, "active":
+                by = "the query is computed by it"
+            case _, "initialising":
+                by = "the next result is computed by it"
+            case _, status:
+                by = f"the query was computed by it, and its status is {status}"
         return f"{self.maintainable.fingerprint}: {by}\n"
 
     def _methods(self) -> str:

@@ -95,6 +95,7 @@ def judge(question: Question, signatures: Signatures) -> Verdict:
         schedule,
         are_methods_told="METHOD" in options,
         is_kept=None if question.plan is None else as_kept is not None,
+        status="active" if question.plan is None else question.plan["status"],
     )
     return explained.verdict(question.explain)
 

@@ -19,7 +19,7 @@ from planner.delta.weighted import DeltaPlan
 from planner.pace.choose import at_paces, limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
 from planner.pace.paths import paths
-from planner.pace.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of
+from planner.pace.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of, is_wish
 from planner.pace.simulation import Corrections, OwnWeights
 
 KeptPaces: TypeAlias = Mapping[str, Any]
@@ -63,7 +63,7 @@ class Outlook:
     @property
     def is_wish(self) -> bool:
         """Whether less is to be left for the trigger than all."""
-        return self.goal.final_work < 1 or self.goal.seconds is not None
+        return is_wish(self.goal)
 
     def is_met(self, schedule: Schedule) -> bool:
         """Whether the schedule leaves as little for the trigger as was asked for."""

@@ -19,7 +19,9 @@ _ORIGIN: Final = re.compile(r"/\*gavial:(\d+)\*/ ")
 _KEPT: Final = (b"S", b"V", b"F", b"L", b"R")
 """Severity, and where in the server's source an error was raised."""
 _OPTIONAL: Final = ("D", "H")
-_OURS: Final = re.compile(r"\b(?:perform|explain|explain_existing|show)\((?:jsonb|regclass)")
+_OURS: Final = re.compile(
+    r"\b(?:perform|perform_and_wait|refresh|verify|explain|explain_existing|show)\((?:jsonb|regclass)"
+)
 
 
 def relocated(frame: bytes, codec: str, edits: tuple[Edit, ...]) -> bytes:

@@ -119,7 +119,8 @@ class Session:
         warning, hint = self._verdict.warning, self._verdict.hint
         if not warning:
             return b""
-        fields = f"SWARNING\0VWARNING\0C01000\0M{warning}\0H{hint}\0\0"
+        severity, sqlstate = ("NOTICE", "00000") if self._verdict.is_news else ("WARNING", "01000")
+        fields = f"S{severity}\0V{severity}\0C{sqlstate}\0M{warning}\0H{hint}\0\0"
         return message(b"N", fields.encode(codec_of(self._encoding) or "latin-1", "replace"))
 
     def watch(self, kind: int, frame: bytes) -> bytes:

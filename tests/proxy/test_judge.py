@@ -172,7 +172,7 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
         "costs": ("own_weights", {name: 10.0 * getattr(Weights(), name) for name in FEATURES}),
     }
     key, value = of_parts[what]
-    kept = {"statistics": statistics_to_json(statistics), "paces": {}}
+    kept = {"statistics": statistics_to_json(statistics), "paces": {}, "status": "active"}
     fingerprint = planned.fingerprint if plan == "own" else plan
     learned: dict[str, Any] = {
         key: {str(each.writes): value for each in planned.planned.delta.subplans},
@@ -215,7 +215,25 @@ def kept(plan: Maintainable, paces: Mapping[str, object]) -> Mapping[str, object
         "fingerprint": plan.fingerprint,
         "statistics": statistics_to_json(statistics_of(described)),
         "paces": paces,
+        "status": "active",
     }
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("error", "the query was computed by it, and its status is error"),
+        ("suspended", "the query was computed by it, and its status is suspended"),
+        ("initialising", "the next result is computed by it"),
+    ],
+)
+def test_a_plan_is_not_said_to_run_where_its_query_does_not(status: str, told: str) -> None:
+    plain = asked("CURVE")
+    bound = bind_described(plain.described, SNAPSHOT.signatures)
+    plan = plan_bound(ENGINE, bound, statistics_of(plain.statistics), methods_of({}))
+    stopped = {**kept(plan, {}), "status": status}
+    shown = judge(replace(plain, plan=stopped), SNAPSHOT.signatures).explanation
+    assert f"{plan.fingerprint}: {told}\n" in shown
 
 
 def test_what_runs_is_shown_with_the_paces_that_are_kept() -> None:

@@ -172,6 +172,17 @@ def test_a_goal_in_seconds_holds_nine_times_in_ten() -> None:
     assert found.final_work * weights.latency <= 2.5 < found.batch_work * weights.latency
 
 
+def test_what_one_firing_meets_gets_no_other() -> None:
+    make = Make()
+    plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
+    batch = simulated(plan, Statistics(), coming, Weights()).play((1, 1)).final
+    enough = Goal(1.0, 100, batch * Weights().latency * 1.001)
+    found = schedule(plan, Statistics(), coming, Weights(), enough)
+    assert {path.pace for path in found.paths} == {1}
+    less = schedule(plan, Statistics(), coming, Weights(), Goal(1.0, 100, batch * Weights().latency * 0.9))
+    assert max(path.pace for path in less.paths) > 1
+
+
 def test_observed_rows_correct_the_estimates() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
