@@ -30,6 +30,13 @@ REFUSALS: Final = (
         "the answer would have to change without any change of data, or differ from session to session",
     ),
     Refusal(
+        "zone_function",
+        "cannot maintain a query that depends on the clock or the session through %s",
+        "Name the time zone: AT TIME ZONE 'UTC' makes a timestamp of a timestamptz, to be used in its place; "
+        "d::timestamp AT TIME ZONE 'UTC' stands for d::timestamptz.",
+        "it goes by the time zone of the session",
+    ),
+    Refusal(
         "text_function",
         "cannot maintain a query that depends on the clock or the session through %s",
         "Join texts with ||, each with coalesce where it may be NULL; what is no text, cast by itself.",

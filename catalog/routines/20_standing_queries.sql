@@ -72,10 +72,19 @@ COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batc
 COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, measured at the last trigger';
 COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one firing';
 COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing the answer from scratch';
-COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal';
+COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal; null while it is not known what comes until the trigger';
+
+CREATE OR REPLACE FUNCTION gavial.detail_of_status(status text, detail text, "position" pg_lsn) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN $1 IN ('suspended', 'error') AND $3 IS NULL THEN concat_ws(': ', 'the result is not computed yet', $2) ELSE $2 END
+$body$;
+COMMENT ON FUNCTION gavial.detail_of_status(text, text, pg_lsn) IS
+    'why a query is not active, as people read it: of one that has failed before its first result, that its table has no result';
 
 CREATE OR REPLACE VIEW gavial.shown AS
-    SELECT schema_name AS schema, name, owner, status, status_detail AS detail,
+    SELECT schema_name AS schema, name, owner, status, gavial.detail_of_status(status, status_detail, position) AS detail,
             coalesce(options ->> 'TRIGGER', 'on demand') AS trigger, goal, position
      FROM gavial.standing_queries ORDER BY 1, 2;
 COMMENT ON VIEW gavial.shown IS 'answer of SHOW STANDING QUERIES';

@@ -62,6 +62,11 @@ AS $body$
     SELECT CASE WHEN p.oid >= 16384 THEN 'user_function'
                 WHEN p.provolatile = 'v' THEN 'volatile_function'
                 WHEN p.provolatile = 's' AND p.proname IN ('concat', 'concat_ws', 'format', 'array_to_string') THEN 'text_function'
+                WHEN p.provolatile = 's' AND p.proname NOT IN ('to_char', 'age')
+                    AND (p.proargtypes::oid[] && ARRAY['timestamptz', 'timetz']::regtype[]::oid[]
+                         OR p.prorettype IN ('timestamptz'::regtype, 'timetz'::regtype)
+                            AND p.proargtypes::oid[] && ARRAY['date', 'time', 'timestamp']::regtype[]::oid[])
+                    THEN 'zone_function'
                 WHEN p.provolatile = 's' THEN 'session_function' END
     FROM pg_proc p WHERE p.oid = $1
 $body$;

@@ -82,8 +82,9 @@ AS $body$
     SELECT jsonb_build_object(
         'statistics', (SELECT coalesce(jsonb_agg(gavial.sizes(i.relation) ORDER BY i.relation), '[]')
                        FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
-        'plan', (SELECT jsonb_build_object('fingerprint', k.fingerprint, 'statistics', k.statistics, 'paces', k.paces)
-                 FROM gavial.kept_plans k WHERE k.view = $1))
+        'plan', (SELECT jsonb_build_object('fingerprint', k.fingerprint, 'statistics', k.statistics, 'paces', k.paces,
+                                           'status', s.status)
+                 FROM gavial.kept_plans k JOIN gavial.standing_queries s ON s.view_oid = k.view WHERE k.view = $1))
 $body$;
 COMMENT ON FUNCTION gavial.known_for_plan(oid) IS 'what a query is planned by: statistics of its tables, and the plan that is kept';
 

@@ -368,6 +368,11 @@ BEGIN
     PERFORM gavial.tag(tag);
 EXCEPTION WHEN invalid_table_definition THEN
     PERFORM gavial.explain_temporary(requests);
+    command := gavial.replacing_view_command(request, target);
+    IF command IS NOT NULL THEN
+        EXECUTE command;
+        PERFORM gavial.explain_columns(target);
+    END IF;
     RAISE;
 END
 $body$;
@@ -392,3 +397,45 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.explain_temporary(jsonb) IS
     'a view on a temporary table is refused by PostgreSQL in words that name neither';
+
+CREATE OR REPLACE FUNCTION gavial.replacing_view_command(request jsonb, target regclass) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT gavial.create_view_command(request, NULL, 'pg_temp.gavial_replacing')
+    WHERE request ->> 'kind' = 'create' AND EXISTS (SELECT FROM gavial.queries q WHERE q.result = target)
+$body$;
+COMMENT ON FUNCTION gavial.replacing_view_command(jsonb, regclass) IS
+    'the command that makes a view to be looked at of the SELECT that is to replace a standing query''s';
+
+CREATE OR REPLACE FUNCTION gavial.explain_columns(target regclass) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    name text;
+    words text;
+BEGIN
+    SELECT concat_ws('.', quote_ident(n.nspname), quote_ident(c.relname)) INTO name
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target;
+    SELECT CASE WHEN new.attname IS NULL THEN format('cannot drop column "%s" of standing query %s', old.attname, name)
+                WHEN new.attname <> old.attname
+                THEN format('cannot change name of column "%s" of standing query %s to "%s"', old.attname, name, new.attname)
+                WHEN (new.atttypid, new.atttypmod) <> (old.atttypid, old.atttypmod)
+                THEN format('cannot change type of column "%s" of standing query %s from %s to %s', old.attname, name,
+                    format_type(old.atttypid, old.atttypmod), format_type(new.atttypid, new.atttypmod))
+                ELSE format('cannot change collation of column "%s" of standing query %s', old.attname, name) END
+    INTO words
+    FROM gavial.queries q JOIN pg_attribute old ON old.attrelid = q.view AND old.attnum > 0
+    LEFT JOIN pg_attribute new ON new.attrelid = to_regclass('pg_temp.gavial_replacing') AND new.attnum = old.attnum
+    WHERE q.result = target AND (old.attname, old.atttypid, old.atttypmod, old.attcollation)
+        IS DISTINCT FROM (new.attname, new.atttypid, new.atttypmod, new.attcollation)
+    ORDER BY old.attnum LIMIT 1;
+    IF words IS NOT NULL THEN
+        PERFORM gavial.refuse('42P16', words, NULL, format('CREATE OR REPLACE keeps all columns with their names and types, and may add '
+            'some behind them. For other columns, run DROP STANDING QUERY %s before, or choose another name.', name));
+    END IF;
+END
+$body$;
+COMMENT ON FUNCTION gavial.explain_columns(regclass) IS
+    'PostgreSQL refuses other columns of a standing query that is replaced in words that speak of a view';

@@ -173,6 +173,15 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.news_of_result(jsonb) IS 'the query whose first result a client waits for; null when it is there, with an end when it failed';
 
+CREATE OR REPLACE FUNCTION gavial.phase(state jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+    SET standard_conforming_strings = on
+AS $body$
+    SELECT regexp_replace(state ->> 'message', '( \(now at .*\)|; \d+ others? .*)$', '')
+$body$;
+COMMENT ON FUNCTION gavial.phase(jsonb) IS 'what a statement that waits is told, but for how far that has come: each is told once';
+
 CREATE OR REPLACE FUNCTION gavial.looked(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
@@ -183,6 +192,7 @@ DECLARE
 BEGIN
     -- Of what is over within a second nobody wants to hear; who makes a query wants to.
     waiting := jsonb_build_object('since', seconds, 'present', seconds, 'looked', seconds, 'blocked', 0, 'pause', 0.005,
+        'told', jsonb_build_array(),
         'next', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 0.25 END,
         'tells', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 1 END) || waiting;
     waiting := CASE WHEN waiting ? 'query' THEN gavial.news_of_result(waiting) ELSE gavial.news_of_runs(waiting) END;
@@ -202,8 +212,8 @@ BEGIN
             RETURN gavial.with_failure(waiting, waiting ->> 'run', state);
         ELSIF state ? 'sqlstate' THEN
             RETURN waiting || jsonb_build_object('end', state);
-        ELSIF seconds >= (waiting ->> 'tells')::float8 AND state IS DISTINCT FROM waiting -> 'told' THEN
-            waiting := waiting || jsonb_build_object('told', state);
+        ELSIF seconds >= (waiting ->> 'tells')::float8 AND NOT waiting -> 'told' ? gavial.phase(state) THEN
+            waiting := jsonb_set(waiting, '{told}', (waiting -> 'told') || to_jsonb(gavial.phase(state)));
             RAISE NOTICE USING MESSAGE = state ->> 'message', DETAIL = coalesce(state ->> 'detail', ''), HINT = coalesce(state ->> 'hint', '');
         END IF;
         waiting := waiting || jsonb_build_object('looked', seconds, 'next', seconds + 0.25)

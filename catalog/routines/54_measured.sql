@@ -3,9 +3,14 @@ CREATE OR REPLACE FUNCTION gavial.measured(query uuid) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    WITH latest AS (
-        SELECT t.*, lag(t.position) OVER (ORDER BY t.fired) AS since FROM gavial.triggers t WHERE t.query_id = query
-        ORDER BY t.fired DESC LIMIT 1
+    WITH periods AS (
+        SELECT t.*, lag(t.position) OVER before AS since, t.fired = max(t.fired) OVER () AS is_last
+        FROM gavial.triggers t WHERE t.query_id = query WINDOW before AS (ORDER BY t.fired)
+    ), latest AS (
+        -- The last period in which something came; where that is forgotten, the last one.
+        SELECT p.*, EXISTS (SELECT FROM gavial.executions e WHERE e.query_ids = ARRAY[query] AND e.finished IS NOT NULL
+                            AND e.position > coalesce(p.since, '0/0') AND e.position <= p.position) AS has_fired
+        FROM periods p ORDER BY has_fired DESC, p.fired DESC LIMIT 1
     ), firings AS (
         SELECT e.id, e.id = max(e.id) OVER () AS last, e.predicted_work, e.measured_work
         FROM gavial.executions e, latest l
@@ -24,6 +29,7 @@ AS $body$
         'final_work', l.measured_final_work, 'predicted_final_work', l.predicted_final_work, 'total_work', l.total_work,
         'firings', (SELECT count(*) FROM firings),
         'subplans', (SELECT coalesce(jsonb_agg(to_jsonb(p) - 'subplan' ORDER BY p.subplan), '[]') FROM parts p))
+        || CASE WHEN l.is_last THEN '{}' ELSE jsonb_build_object('unchanged_since', l.fired) END
     FROM latest l
 $body$;
 COMMENT ON FUNCTION gavial.measured(uuid) IS 'what the last period of a query took, beside what was predicted';
@@ -45,10 +51,16 @@ DECLARE
     part jsonb;
 BEGIN
     RETURN NEXT '  Measured:';
-    RETURN NEXT format('    Final work: %s of the batch''s %s s, predicted %s%s', gavial.figure(measured ->> 'final_work'),
+    IF measured ? 'unchanged_since' THEN
+        RETURN NEXT format('    Nothing has changed since the result that was due at %s, which took:',
+            date_trunc('second', (measured ->> 'unchanged_since')::timestamptz));
+    END IF;
+    RETURN NEXT CASE WHEN measured ->> 'final_work' IS NULL
+        THEN '    Final work: not measured, for it was computed from scratch, or before paces were chosen'
+        ELSE format('    Final work: %s of the batch''s %s s, predicted %s%s', gavial.figure(measured ->> 'final_work'),
         gavial.figure(measured ->> 'batch_work'), gavial.figure(measured ->> 'predicted_final_work'),
         coalesce(format(' (goal %s: %s)', measured ->> 'goal', CASE (measured ->> 'met')::boolean
-            WHEN true THEN 'met' WHEN false THEN 'missed' ELSE 'nothing came' END), ''));
+            WHEN true THEN 'met' WHEN false THEN 'missed' ELSE 'nothing came' END), '')) END;
     RETURN NEXT format('    Total work: %s s in %s firings; %s s from the trigger to the answer at %s', gavial.figure(measured ->> 'total_work'),
         measured ->> 'firings', gavial.figure(measured ->> 'seconds'), measured ->> 'position');
     FOR part IN SELECT jsonb_array_elements(measured -> 'subplans') LOOP

@@ -14,7 +14,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.canonical(oid) IS 'a view''s SELECT as PostgreSQL understands it, under fixed settings';
 
-CREATE OR REPLACE FUNCTION gavial.described(view oid, named text, options jsonb, format text) RETURNS SETOF text
+CREATE OR REPLACE FUNCTION gavial.described(view oid, named text, options jsonb, format text, status jsonb = '{}') RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     SET standard_conforming_strings = on
@@ -32,10 +32,13 @@ BEGIN
     END IF;
     IF format = 'JSON' THEN
         RETURN NEXT jsonb_pretty(jsonb_build_object('standing_query', named, 'columns', columns, 'reads', reads,
-            'options', options, 'bound_query', gavial.canonical(view)));
+            'options', options, 'bound_query', gavial.canonical(view)) || status);
         RETURN;
     END IF;
     RETURN NEXT 'Standing query ' || named;
+    IF status ->> 'status' <> 'active' THEN
+        RETURN NEXT '  Status: ' || concat_ws(': ', status ->> 'status', status ->> 'status_detail');
+    END IF;
     RETURN QUERY SELECT '  Output: ' || string_agg(format('%I %s', c ->> 'name', c ->> 'type'), ', ') FROM jsonb_array_elements(columns) c;
     RETURN QUERY SELECT '  Reads: ' || coalesce(string_agg(r, ', '), 'nothing') FROM jsonb_array_elements_text(reads) r;
     RETURN QUERY SELECT format('  Option: %s = %s', o.key, o.value) FROM jsonb_each_text(options) o ORDER BY o.key;
@@ -43,7 +46,16 @@ BEGIN
     RETURN QUERY SELECT '    ' || line FROM regexp_split_to_table(gavial.canonical(view), '\n') line;
 END
 $body$;
-COMMENT ON FUNCTION gavial.described(oid, text, jsonb, text) IS 'a bound query as EXPLAIN prints it';
+COMMENT ON FUNCTION gavial.described(oid, text, jsonb, text, jsonb) IS 'a bound query as EXPLAIN prints it';
+
+CREATE OR REPLACE FUNCTION gavial.status_of(view oid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT jsonb_build_object('status', s.status, 'status_detail', gavial.detail_of_status(s.status, s.status_detail, s.position))
+    FROM gavial.standing_queries s WHERE s.view_oid = $1
+$body$;
+COMMENT ON FUNCTION gavial.status_of(oid) IS 'the status of a standing query, and why it is not active';
 
 CREATE OR REPLACE FUNCTION gavial.explain(request jsonb) RETURNS SETOF text
     LANGUAGE plpgsql
@@ -83,7 +95,8 @@ BEGIN
     SELECT jsonb_build_object('options', q.options) INTO created FROM gavial.queries q WHERE q.view = known;
     RETURN QUERY
     SELECT gavial.with_schedule(gavial.with_measured(d.line, measured, request), created, request) FROM gavial.queries q
-    CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format') AS d (line) WHERE q.view = known;
+    CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format', gavial.status_of(q.view)) AS d (line)
+    WHERE q.view = known;
     RETURN QUERY SELECT * FROM gavial.explained_by_proxy(known, created, request);
     IF request ->> 'format' = 'TEXT' AND measured IS NOT NULL THEN
         RETURN QUERY SELECT * FROM gavial.measured_lines(measured);
@@ -165,7 +178,7 @@ AS $body$
 BEGIN
     PERFORM gavial.known(target, request);
     RETURN QUERY
-    SELECT p.key, p.value
+    SELECT p.key, CASE p.key WHEN 'status_detail' THEN gavial.detail_of_status(s.status, p.value, s.position) ELSE p.value END
     FROM gavial.standing_queries s CROSS JOIN LATERAL json_each_text(row_to_json(s)) WITH ORDINALITY AS p (key, value, place)
     WHERE s.table_oid = target ORDER BY p.place;
 END

@@ -13,6 +13,10 @@ BEGIN
         RETURNING q.view::oid AS view, q.result::oid AS result, d.objid AS dropped
     LOOP
         dropped := true;
+        RAISE NOTICE USING MESSAGE = format('drop cascades to standing query %s', coalesce(
+            (SELECT d.object_identity FROM pg_event_trigger_dropped_objects() d
+             WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.objid = gone.result),
+            gone.result::regclass::text));
         IF gone.dropped = gone.view THEN
             IF EXISTS (SELECT FROM pg_class c WHERE c.oid = gone.result) THEN
                 EXECUTE format('DROP TABLE %s CASCADE', gone.result::regclass);

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import psycopg
 import pytest
 
+from tests.support.capture.databases import one
+from tests.support.checkout import ROOT
 from tests.support.running.servers import Gavial
-from tests.support.running.standing_databases import fresh_database, session
+from tests.support.running.standing_databases import fresh_database, refused, session
 
 pytestmark = pytest.mark.service
+
+MIGRATION: Final = ROOT / "catalog" / "migrations" / "0023_triggers.sql"
 
 
 @pytest.fixture(scope="module", params=[15, 18])
@@ -19,6 +24,7 @@ def dsn(request: pytest.FixtureRequest) -> Iterator[str]:
     with fresh_database(proxy) as made:
         with session(made) as connection:
             connection.execute("CREATE TABLE orders (id int PRIMARY KEY, total int)")
+            connection.execute("CREATE TABLE times (z timestamptz, s timestamp, d date)")
         yield made
 
 
@@ -68,3 +74,138 @@ def test_what_has_an_effect_is_not_remarked_upon(user: psycopg.Connection) -> No
     assert notices(user, "ALTER STANDING QUERY q SET (MAX_PACE = 7)") == []
     assert notices(user, "ALTER STANDING QUERY q RESET (MEMORY_BUDGET)") == []
     assert notices(user, "EXPLAIN (VERBOSE, COSTS off) STANDING QUERY q") == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("total", 'cannot drop column "n" of standing query public.q'),
+        (
+            "total AS sum, count(*) AS n",
+            'cannot change name of column "total" of standing query public.q to "sum"',
+        ),
+        (
+            "total, count(*)::int AS n",
+            'cannot change type of column "n" of standing query public.q from bigint to integer',
+        ),
+    ],
+)
+def test_other_columns_of_a_query_that_is_replaced(
+    user: psycopg.Connection, columns: str, message: str
+) -> None:
+    user.execute(f"CREATE STANDING QUERY q {BODY}".encode())
+    replace = f"CREATE OR REPLACE STANDING QUERY q AS SELECT {columns} FROM orders GROUP BY total"
+    for statement in (replace, f"{replace} WITH NO DATA"):
+        found = refused(user, statement)
+        assert (found.sqlstate, found.message, found.detail) == ("42P16", message, "")
+        assert "run DROP STANDING QUERY public.q before" in found.hint
+    given = f"CREATE OR REPLACE STANDING QUERY q (total, m) {BODY}"
+    assert refused(user, given).message == (
+        'cannot change name of column "n" of standing query public.q to "m"'
+    )
+    assert notices(user, f"CREATE OR REPLACE STANDING QUERY q {BODY}") == [NOT_COMPUTED]
+
+
+@pytest.mark.parametrize(
+    "drop", ["DROP TABLE q", "DROP TABLE q CASCADE", "DROP TABLE q, gone", "DROP SCHEMA apart CASCADE"]
+)
+def test_what_drops_a_result_says_that_its_query_goes(user: psycopg.Connection, drop: str) -> None:
+    user.execute(f"CREATE STANDING QUERY q {BODY}".encode())
+    user.execute("CREATE TABLE gone (a int)")
+    if "apart" in drop:
+        user.execute("CREATE SCHEMA apart; ALTER STANDING QUERY q SET SCHEMA apart")
+    name = "apart.q" if "apart" in drop else "public.q"
+    assert f"drop cascades to standing query {name}" in notices(user, drop)
+    assert user.execute("SELECT FROM gavial.queries").fetchall() == []
+    user.execute("DROP TABLE IF EXISTS gone")
+
+
+def test_what_drops_a_table_says_which_queries_go(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE read (a int PRIMARY KEY)")
+    user.execute("CREATE STANDING QUERY q AS SELECT a FROM read WITH NO DATA")
+    assert "drop cascades to standing query public.q" in notices(user, "DROP TABLE read CASCADE")
+
+
+def test_to_drop_a_query_by_its_name_needs_no_remark(user: psycopg.Connection) -> None:
+    user.execute(f"CREATE STANDING QUERY q {BODY}".encode())
+    assert notices(user, "DROP STANDING QUERY q") == []
+
+
+def test_no_routine_of_ours_is_named_in_what_statements_of_ours_say(user: psycopg.Connection) -> None:
+    contexts: list[str | None] = []
+    user.add_notice_handler(lambda told: contexts.append(told.context))
+    user.execute(f"CREATE STANDING QUERY q {BODY}".encode())
+    user.execute("CREATE VIEW dependent AS TABLE q")
+    for statement in (
+        "DROP STANDING QUERY q",
+        "CREATE STANDING QUERY q AS SELECT 1 AS one WITH NO DATA",
+        "ALTER STANDING QUERY q RENAME TO orders",
+        "REFRESH STANDING QUERY missing",
+        "VERIFY STANDING QUERY missing",
+        "EXPLAIN STANDING QUERY missing",
+    ):
+        with pytest.raises(psycopg.Error) as failed:
+            user.execute(statement.encode())
+        contexts.append(failed.value.diag.context)
+    with pytest.raises(psycopg.errors.LockNotAvailable) as given_up, session_of(user) as other:
+        other.execute("BEGIN; LOCK TABLE gavial.runs IN EXCLUSIVE MODE")
+        user.execute("SET lock_timeout = '200ms'")
+        try:
+            user.execute("REFRESH STANDING QUERY q")
+        finally:
+            user.execute("RESET lock_timeout")
+    contexts.append(given_up.value.diag.context)
+    assert set(contexts) == {None}
+    user.execute("DROP VIEW dependent")
+
+
+def session_of(connection: psycopg.Connection) -> psycopg.Connection:
+    """Another session in the same database."""
+    return session(f"{connection.info.dsn} password={connection.info.password}")
+
+
+def test_a_trigger_is_shown_as_postgresql_writes_intervals(user: psycopg.Connection) -> None:
+    given = "every day or every 90 minutes or at 06:00"
+    user.execute(f"CREATE STANDING QUERY q WITH (TRIGGER = '{given}') {BODY}".encode())
+    shown = "every 1 day or every 01:30:00 or at 06:00"
+    trigger = "SELECT trigger FROM gavial.shown WHERE name = 'q'"
+    assert one(user, trigger) == shown
+    explained = [line for (line,) in user.execute("EXPLAIN STANDING QUERY q")]
+    assert f"  Option: TRIGGER = {shown}" in explained
+    older = "every 86400 s or every 5400 s or every 0.5 s or every 10 rows or at 06:00"
+    user.execute("UPDATE gavial.queries SET options = jsonb_build_object('TRIGGER', %s::text)", (older,))
+    user.execute("SET IntervalStyle = 'iso_8601'")
+    with user.transaction():
+        user.execute(MIGRATION.read_bytes())
+    assert one(user, trigger) == (
+        "every 1 day or every 01:30:00 or every 00:00:00.5 or every 10 rows or at 06:00"
+    )
+
+
+@pytest.mark.parametrize(
+    ("refused_as", "way_out"),
+    [
+        ("date_trunc('day', z)", "date_trunc('day', z AT TIME ZONE 'UTC')"),
+        ("extract(hour FROM z)", "extract(hour FROM z AT TIME ZONE 'UTC')"),
+        ("z::date", "(z AT TIME ZONE 'UTC')::date"),
+        ("z::timestamp", "z AT TIME ZONE 'UTC'"),
+        ("z + '1 day'::interval", "(z AT TIME ZONE 'UTC') + '1 day'::interval"),
+        ("z > d", "z AT TIME ZONE 'UTC' > d"),
+        ("d::timestamptz", "d::timestamp AT TIME ZONE 'UTC'"),
+        ("s::timestamptz", "s AT TIME ZONE 'UTC'"),
+    ],
+)
+def test_the_way_around_the_zone_of_the_session(
+    user: psycopg.Connection, refused_as: str, way_out: str
+) -> None:
+    found = refused(user, f"CREATE STANDING QUERY q AS SELECT {refused_as} AS x FROM times WITH NO DATA")
+    assert found.sqlstate == "0A000"
+    assert found.message.startswith("cannot maintain a query that depends on the clock or the session")
+    assert "AT TIME ZONE 'UTC'" in found.hint
+    user.execute(f"CREATE STANDING QUERY q AS SELECT {way_out} AS x FROM times WITH NO DATA".encode())
+
+
+@pytest.mark.parametrize("clock", ["now()", "age(z)", "to_char(z, 'YYYY')", "current_date"])
+def test_what_no_zone_helps_has_another_hint(user: psycopg.Connection, clock: str) -> None:
+    found = refused(user, f"CREATE STANDING QUERY q AS SELECT {clock} AS x FROM times WITH NO DATA")
+    assert found.sqlstate == "0A000" and "TIME ZONE" not in found.hint

@@ -103,15 +103,16 @@ def test_replacing_keeps_what_hangs_on_it(connection: psycopg.Connection) -> Non
     assert connection.execute(state).fetchall() == before
     assert connection.execute("SELECT id FROM gavial.standing_queries").fetchall() == identity
     assert connection.execute("TABLE on_top").fetchall() == []
-    for select in (
-        "id FROM base",
-        "a, id, b FROM base",
-        "id::text, a, b FROM base",
+    for select, words in (
+        ("id FROM base", 'cannot drop column "a" of standing query public.q'),
+        ("a, id, b FROM base", 'cannot change name of column "id" of standing query public.q to "a"'),
+        ("id::text, a, b FROM base", 'cannot change type of column "id" of standing query public.q from '),
     ):
         connection.execute("CREATE OR REPLACE VIEW v AS SELECT id, a, b FROM base")
         directly = refused(connection, f"CREATE OR REPLACE VIEW v AS SELECT {select}")
         ours = refused(connection, f"CREATE OR REPLACE STANDING QUERY q AS SELECT {select}")
-        assert (ours.sqlstate, ours.message) == (directly.sqlstate, directly.message)
+        assert ours.sqlstate == directly.sqlstate
+        assert ours.message.startswith(words)
 
 
 def test_reading_other_tables_after_a_replacement(connection: psycopg.Connection) -> None:
