@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from catalog.schema import TableName
-from coordinator.statistics import statistics_from_json, statistics_to_json
+from catalog.postgres.schema import TableName
+from coordinator.planning.statistics import statistics_from_json, statistics_to_json
 
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 
