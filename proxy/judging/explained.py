@@ -34,8 +34,7 @@ _BLIND: Final = Verdict(
 )
 _BLIND_AT_FIRST: Final = Verdict(
     warning="nothing is worked before the trigger fires, as long as it is not known what comes until then",
-    hint="Say it with EXPECT; else it is told from what comes. Until then goal_reachable in "
-    "gavial.standing_queries is NULL.",
+    hint="Say it with EXPECT; else it is told from what comes. Until then goal_reachable is NULL.",
     is_news=True,
 )
 
