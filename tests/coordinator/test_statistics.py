@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from catalog.postgres.schema import TableName
 from coordinator.planning.statistics import statistics_from_json, statistics_to_json
-
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 
 TABLES = {TableName("s", "t"): TableStatistics(7.0, {1: ColumnStatistics(3.0, 0.5, least=1.0)})}

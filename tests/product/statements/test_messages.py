@@ -15,7 +15,7 @@ from tests.support.running.standing_databases import fresh_database, refused, se
 
 pytestmark = pytest.mark.service
 
-MIGRATION: Final = ROOT / "catalog" / "migrations" / "0023_triggers.sql"
+MIGRATION: Final = ROOT / "catalog" / "migrations" / "0024_triggers.sql"
 
 
 @pytest.fixture(scope="module", params=[15, 18])
