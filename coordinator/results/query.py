@@ -15,8 +15,6 @@ from psycopg import Connection
 from catalog.capture.defaults import defaults_of
 from catalog.capture.store import hold_epoch, manifest, name_batches
 from catalog.capture.widening import (
-    expect_long_sums,
-    expect_rare_values,
     has_come_since_copied,
     unstorable_columns,
     widen,
@@ -24,14 +22,11 @@ from catalog.capture.widening import (
 from catalog.errors import (
     CannotConvert,
     ConcurrentChange,
-    DatetimeOverflow,
     Error,
-    NumericValueOutOfRange,
     ValueNotStorable,
 )
 from catalog.failpoints import failpoint
 from catalog.postgres.signatures import Signatures
-from catalog.postgres.storage import FREE_NUMERIC, Plain, Storage
 from catalog.queries.computed import forget_batches_like
 from catalog.queries.executions import (
     Execution,
@@ -70,6 +65,7 @@ from coordinator.firing.work import (
 from coordinator.planning.outlook import Outlook
 from coordinator.planning.prepared import Prepared, prepare
 from coordinator.publish.publishing import add_columns, apply_changes, lock_answer
+from coordinator.results.rare_values import PLANNED_ANEW, note_rare_values
 from executors.executor import Executor
 from executors.rows import arrow_schema
 from planner.delta.methods import methods_of
@@ -79,17 +75,6 @@ from sources.warehouse.site import Place
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have; so is one by itself, CannotConvert."""
 
-_RARE: Final[Mapping[type[Error], tuple[Storage, ...]]] = {
-    NumericValueOutOfRange: (FREE_NUMERIC,),
-    DatetimeOverflow: (Plain.DATE, Plain.TIMESTAMP, Plain.TIMESTAMPTZ, Plain.INTERVAL),
-}
-"""Errors that may be due to a value that a plan does not reckon with, and how columns of such are stored."""
-
-_MET: Final = (
-    *("the numeric value ", "value overflows numeric format", "cannot subtract infinite timestamps"),
-    *("the year of an infinite ", "the epoch of an infinite "),
-)
-_PLANNED_ANEW: Final = "it is planned anew, for numbers of any length and infinite values"
 _WIDER: Final = "a table is copied anew, with room for all of its values"
 
 
@@ -181,21 +166,10 @@ class StandingQuery:
             raise
 
     def _outgrow(self, connection: Connection, error: Error) -> None:
-        """Have it planned anew, once, where it failed because of rare values, or of sums of long numbers."""
-        storages = _RARE.get(type(error))
-        if storages is None or not error.message.startswith(_MET):
-            return
-        with connection.transaction():
-            hold_epoch(connection, self.place.epoch)
-            changed = [
-                expect_rare_values(connection, relation, self.work.stored_as(buffer, storages))
-                for buffer, relation in self.work.tables.items()
-            ]
-            if isinstance(error, NumericValueOutOfRange):
-                changed.append(expect_long_sums(connection, self.query.id))
-        if any(changed):
+        """Have it planned anew, once, where it failed by values that its plan does not reckon with."""
+        if note_rare_values(connection, self.place, self.work, error):
             self.is_outgrown = True
-            raise ConcurrentChange(_PLANNED_ANEW) from error
+            raise ConcurrentChange(PLANNED_ANEW) from error
 
     def _require_storable(self, connection: Connection, position: int) -> None:
         """No column that is read has a value in it that is not in the warehouse.

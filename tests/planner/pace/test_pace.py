@@ -175,7 +175,7 @@ def test_a_goal_in_seconds_holds_nine_times_in_ten() -> None:
 def test_what_one_firing_meets_gets_no_other() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
-    batch = simulated(plan, Statistics(), coming, Weights()).play((1, 1)).final
+    batch = simulated(plan, Statistics(), coming, Weights()).simulate((1, 1)).final
     enough = Goal(1.0, 100, batch * Weights().latency * 1.001)
     found = schedule(plan, Statistics(), coming, Weights(), enough)
     assert {path.pace for path in found.paths} == {1}

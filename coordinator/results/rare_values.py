@@ -1,0 +1,43 @@
+"""Values that a plan does not reckon with, where a firing failed because of them: the next plan does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from psycopg import Connection
+
+from catalog.capture.store import hold_epoch
+from catalog.capture.widening import expect_long_sums, expect_rare_values
+from catalog.errors import DatetimeOverflow, Error, NumericValueOutOfRange
+from catalog.postgres.storage import FREE_NUMERIC, Plain, Storage
+from coordinator.firing.work import Work
+from sources.warehouse.site import Place
+
+_RARE: Final[Mapping[type[Error], tuple[Storage, ...]]] = {
+    NumericValueOutOfRange: (FREE_NUMERIC,),
+    DatetimeOverflow: (Plain.DATE, Plain.TIMESTAMP, Plain.TIMESTAMPTZ, Plain.INTERVAL),
+}
+"""Errors that may be due to a value that a plan does not reckon with, and how columns of such are stored."""
+
+_MET: Final = (
+    *("the numeric value ", "value overflows numeric format", "cannot subtract infinite timestamps"),
+    *("the year of an infinite ", "the epoch of an infinite "),
+)
+PLANNED_ANEW: Final = "it is planned anew, for numbers of any length and infinite values"
+
+
+def note_rare_values(connection: Connection, place: Place, work: Work, error: Error) -> bool:
+    """Whether another plan may do better, now that columns or the query are known to have such values."""
+    storages = _RARE.get(type(error))
+    if storages is None or not error.message.startswith(_MET):
+        return False
+    with connection.transaction():
+        hold_epoch(connection, place.epoch)
+        changed = [
+            expect_rare_values(connection, relation, work.stored_as(buffer, storages))
+            for buffer, relation in work.tables.items()
+        ]
+        if isinstance(error, NumericValueOutOfRange):
+            changed.append(expect_long_sums(connection, work.query))
+    return any(changed)
