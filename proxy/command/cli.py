@@ -20,7 +20,7 @@ from proxy.command.doctor import Status, examine, render
 from proxy.command.install import prepare
 from proxy.command.option_types import MASTER, NOT_EMPTY, REMOTE, Directory, Matching, Seconds, Size
 from proxy.net.tls import self_signed, server_context
-from proxy.processes.coordinator_supervisor import Wishes
+from proxy.processes.coordinator_supervisor import CoordinatorOptions
 from proxy.processes.data_directory import in_use
 from proxy.processes.serve import Service, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
@@ -172,8 +172,22 @@ def serve_command(
         proxy_protocol=proxy_protocol,
         log_level=log_level,
     )
-    wishes = Wishes(warehouse, allow_unbounded_wal, spark_master, spark_remote, spark_memory)
-    serve(Service(data, host, port, socket_dir, parsed, workers or _cores(), settings, wishes, proxy_only))
+    coordinator_options = CoordinatorOptions(
+        warehouse, allow_unbounded_wal, spark_master, spark_remote, spark_memory
+    )
+    serve(
+        Service(
+            data,
+            host,
+            port,
+            socket_dir,
+            parsed,
+            workers or _cores(),
+            settings,
+            coordinator_options,
+            proxy_only,
+        )
+    )
 
 
 @gavial.command("url")

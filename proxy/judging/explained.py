@@ -24,7 +24,7 @@ from planner.explain.schedule_text import (
 )
 from planner.pace.schedule import Schedule
 from planner.plan import Planned
-from proxy.judging.outlook import Outlook
+from proxy.judging.period_forecast import PeriodForecast
 from proxy.wire.verdict import Verdict
 
 _UNKNOWN: Final = "one firing, when the trigger fires: it is not known what comes until then (see EXPECT)\n"
@@ -58,7 +58,7 @@ class Explained:
     query: Query
     maintainable: Maintainable
     signatures: Signatures
-    outlook: Outlook | None
+    forecast: PeriodForecast | None
     schedule: Schedule | None
     are_methods_told: bool
     is_kept: bool | None = None
@@ -80,16 +80,16 @@ class Explained:
         blocks = self._phases() if "VERBOSE" in explain.options else []
         blocks += [("Plan", self._plan())] if self.is_kept is not None else []
         blocks += [("Methods", self._methods())] if self.are_methods_told else []
-        blocks += self._scheduled(explain) if self.outlook else []
+        blocks += self._scheduled(explain) if self.forecast else []
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
         return Verdict("\n".join(shown))
 
     def _warned(self) -> Verdict:
-        if self.outlook is None or not self.outlook.is_wish:
+        if self.forecast is None or not self.forecast.is_wish:
             return Verdict()
         if self.schedule is None:
-            return _BLIND if self.outlook.on_demand else _BLIND_AT_FIRST
-        if self.outlook.is_met(self.schedule):
+            return _BLIND if self.forecast.on_demand else _BLIND_AT_FIRST
+        if self.forecast.is_met(self.schedule):
             return Verdict()
         least = figure(self.schedule.reachable)
         return Verdict(

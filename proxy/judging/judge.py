@@ -20,7 +20,7 @@ from executors.engines import ENGINES
 from executors.settings import EngineSettings
 from planner.delta.methods import methods_of
 from proxy.judging.explained import Explain, Explained
-from proxy.judging.outlook import read_outlook
+from proxy.judging.period_forecast import read_period_forecast
 from proxy.wire.verdict import Verdict
 
 Options: TypeAlias = Mapping[str, Any]
@@ -81,17 +81,19 @@ def judge(question: Question, signatures: Signatures) -> Verdict:
     if expected := options.get("EXPECT"):
         check_expectations(expected, described.tables, question.places.get("option", {}).get("EXPECT"))
     asked = question.explain.options if question.explain else frozenset[str]()
-    outlook = read_outlook(question.figures, question.statistics, options) if question.figures else None
+    forecast = (
+        read_period_forecast(question.figures, question.statistics, options) if question.figures else None
+    )
     paces = question.plan["paces"] if question.plan is not None and as_kept is not None else None
     schedule = (
-        outlook.schedule(maintainable, statistics, paces, to_the_end="CURVE" in asked) if outlook else None
+        forecast.schedule(maintainable, statistics, paces, to_the_end="CURVE" in asked) if forecast else None
     )
     known = with_types(signatures, described.types)
     explained = Explained(
         bound.query,
         maintainable,
         known,
-        outlook,
+        forecast,
         schedule,
         are_methods_told="METHOD" in options,
         is_kept=None if question.plan is None else as_kept is not None,

@@ -34,7 +34,7 @@ _REFUSALS_AT_ONCE: Final = 64
 _REFUSAL_SECONDS: Final = 5.0
 
 
-class Door:
+class Acceptor:
     """Accepts the connections of one worker, and logs their clients in."""
 
     def __init__(
@@ -77,9 +77,9 @@ class Door:
         self._control.warm()
 
     @property
-    def empty(self) -> bool:
-        """Whether no client is connected or logging in."""
-        return not self.relays and not self._logins
+    def has_connections(self) -> bool:
+        """Whether a client is connected or logging in."""
+        return bool(self.relays or self._logins)
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
@@ -97,14 +97,14 @@ class Door:
         self._counts.assign(worker)
         colleague = self._colleagues.get(worker)
         if colleague is None:
-            self._welcome(connection)
+            self._admit(connection)
             return
         try:
             socket.send_fds(colleague, [b"c"], [connection.fileno()])
         except OSError:
             self._counts.assign(worker, -1)
             self._counts.assign(self._counts.me)
-            self._welcome(connection)
+            self._admit(connection)
         else:
             connection.close()
 
@@ -115,9 +115,9 @@ class Door:
             except BlockingIOError:
                 return
             for descriptor in descriptors:
-                self._welcome(socket.socket(fileno=descriptor))
+                self._admit(socket.socket(fileno=descriptor))
 
-    def _welcome(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket) -> None:
         refusal: Error | None = None
         seconds = self._settings.limits.startup_seconds
         if self._counts.total() > self._settings.limits.connections:
@@ -131,11 +131,11 @@ class Door:
             )
             seconds = min(seconds, _REFUSAL_SECONDS)
         connection.setblocking(False)
-        task = asyncio.get_running_loop().create_task(self._lead_in(connection, refusal, seconds))
+        task = asyncio.get_running_loop().create_task(self._log_in(connection, refusal, seconds))
         self._logins.add(task)
         task.add_done_callback(self._logins.discard)
 
-    async def _lead_in(self, connection: socket.socket, refusal: Error | None, seconds: float) -> None:
+    async def _log_in(self, connection: socket.socket, refusal: Error | None, seconds: float) -> None:
         self._refusals += refusal is not None
         channel = Channel(trusted=False)
         relay: Relay | None = None

@@ -28,13 +28,13 @@ class Relay:
     """Passes bytes both ways until either side ends; whoever does not read makes only the other side wait."""
 
     __slots__ = (
-        "_answering",
-        "_asked",
         "_channels",
         "_control",
-        "_judging",
         "_on_end",
-        "_open",
+        "_open_sides",
+        "_request",
+        "_request_task",
+        "_rewriting_task",
         "client",
         "server",
         "session",
@@ -54,10 +54,10 @@ class Relay:
         self._channels = (client, server)
         self._control = control
         self._on_end = on_end
-        self._open = 2
-        self._answering: asyncio.Task[None] | None = None
-        self._asked = ""
-        self._judging: asyncio.Task[None] | None = None
+        self._open_sides = 2
+        self._rewriting_task: asyncio.Task[None] | None = None
+        self._request = ""
+        self._request_task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Take the connections over, with what has arrived on them already."""
@@ -76,20 +76,20 @@ class Relay:
     @property
     def idle(self) -> bool:
         """Whether nothing is under way: outside a transaction, every message answered."""
-        return self.server.frames.status == _IDLE and self.client.frames.aligned
+        return self.server.frames.status == _IDLE and self.client.frames.at_message_start
 
     def end(self, error: Error) -> None:
         """Tell the client why, if a message can begin here, and close both sides."""
-        expected = self.client.frames.orderly
-        self.client.frames.orderly = True
-        if self.server.frames.aligned and not self.client.transport.is_closing():
+        expected = self.client.frames.end_is_expected
+        self.client.frames.end_is_expected = True
+        if self.server.frames.at_message_start and not self.client.transport.is_closing():
             self.client.transport.write(error_response(error))
-        if self.client.frames.aligned and not expected and not self.server.transport.is_closing():
+        if self.client.frames.at_message_start and not expected and not self.server.transport.is_closing():
             self.server.transport.write(TERMINATE)
         close(self.client.transport)
         close(self.server.transport)
 
-    def answer(self) -> None:
+    def rewrite_suspects(self) -> None:
         """Deal with the suspects that the client's stream has stopped at."""
         frames = self.client.frames
         if self.session is not None:
@@ -98,15 +98,15 @@ class Relay:
         while (suspect := frames.suspect) is not None:
             if self.session is None or len(suspect) > _LARGE_TEXT:
                 break
-            rewritten = self.session.rewritten(suspect, busy=self._busy, alone=frames.alone)
+            rewritten = self.session.rewritten(suspect, busy=self._busy, alone=frames.suspect_is_alone)
             if rewritten is not None:
                 break
             self._forward(frames.release(suspect))
-        if frames.suspect is not None and self._answering is None:
+        if frames.suspect is not None and self._rewriting_task is None:
             self.client.transport.pause_reading()
-            self._answering = asyncio.get_running_loop().create_task(self._answer(rewritten))
+            self._rewriting_task = asyncio.get_running_loop().create_task(self._rewrite_suspects(rewritten))
 
-    async def _answer(self, rewritten: bytes | None) -> None:
+    async def _rewrite_suspects(self, rewritten: bytes | None) -> None:
         frames = self.client.frames
         try:
             while (suspect := frames.suspect) is not None:
@@ -116,7 +116,7 @@ class Relay:
                     return
                 self._forward(frames.release(replacement))
         finally:
-            self._answering = None
+            self._rewriting_task = None
         self.client.let_read()
 
     async def _replacement(self, suspect: bytes, rewritten: bytes | None) -> bytes:
@@ -124,7 +124,9 @@ class Relay:
         session = self.session
         if session is None:
             return suspect
-        rewrite = partial(session.rewritten, suspect, busy=self._busy, alone=self.client.frames.alone)
+        rewrite = partial(
+            session.rewritten, suspect, busy=self._busy, alone=self.client.frames.suspect_is_alone
+        )
         if len(suspect) > _LARGE_TEXT:
             rewritten = await asyncio.get_running_loop().run_in_executor(None, rewrite)
         elif rewritten is None:
@@ -137,27 +139,27 @@ class Relay:
     def _watch(self, session: Session, kind: int, frame: bytes) -> bytes:
         """Show the session a message of the server's; begin or end an answer when it asks or has heard."""
         out = session.watch(kind, frame)
-        self.server.frames.rows_wanted = session.explains
-        if session.question != self._asked:
-            self._asked = session.question
-            if self._judging is not None:
-                self._judging.cancel()
-                self._judging = None
-            if self._asked:
-                self._judging = asyncio.get_running_loop().create_task(self._answer_asked(session))
+        self.server.frames.rows_wanted = session.expects_explanation
+        if session.request != self._request:
+            self._request = session.request
+            if self._request_task is not None:
+                self._request_task.cancel()
+                self._request_task = None
+            if self._request:
+                self._request_task = asyncio.get_running_loop().create_task(self._serve_request(session))
         # Whether a client that closed its half is gone is known by writing to it.
-        return SIGN_OF_LIFE if session.waits and self.client.half_closed else out
+        return SIGN_OF_LIFE if session.is_waiting and self.client.half_closed else out
 
-    async def _answer_asked(self, session: Session) -> None:
+    async def _serve_request(self, session: Session) -> None:
         """Answer what a statement asks, until it has heard the answer or ends."""
-        match session.question.split():
+        match session.request.split():
             case ["verify" | "refresh" as kind, target, run, process]:
-                in_block = self.server.frames.ready != _IDLE
+                in_block = self.server.frames.last_ready_status != _IDLE
                 await self._control.run(
                     kind, session.database, int(target), run, int(process), in_block=in_block
                 )
             case _:
-                await self._control.answer(session.database, session.question, session.prepare)
+                await self._control.answer(session.database, session.request, session.prepare)
 
     def _forward(self, data: bytes) -> None:
         self.server.frames.status = 0
@@ -170,9 +172,9 @@ class Relay:
 
     def closed(self) -> None:
         """Note that one side has closed its connection."""
-        self._open -= 1
-        if self._open == 0:
-            for task in (self._answering, self._judging):
+        self._open_sides -= 1
+        if self._open_sides == 0:
+            for task in (self._rewriting_task, self._request_task):
                 if task is not None:
                     task.cancel()
             self._on_end(self)
@@ -181,7 +183,7 @@ class Relay:
 class ClientSide(asyncio.Protocol):
     """The client's end."""
 
-    __slots__ = ("_crowded", "_relay", "_server_frames", "frames", "half_closed", "peer", "transport")
+    __slots__ = ("_relay", "_server_frames", "_server_is_full", "frames", "half_closed", "peer", "transport")
 
     def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
         self.transport = transport
@@ -189,7 +191,7 @@ class ClientSide(asyncio.Protocol):
         self.frames = ClientFrames(intercepting=relay.session is not None)
         self._server_frames = relay.server.frames
         self._relay = relay
-        self._crowded = False
+        self._server_is_full = False
         self.half_closed = False
 
     def data_received(self, data: bytes) -> None:
@@ -200,11 +202,11 @@ class ClientSide(asyncio.Protocol):
             self._server_frames.status = 0
             self.peer.write(out)
         if frames.suspect is not None:
-            self._relay.answer()
+            self._relay.rewrite_suspects()
 
     def eof_received(self) -> bool:
         """Called by the loop: a client may close its half and still read what the server has to say."""
-        self.frames.orderly = self.half_closed = True
+        self.frames.end_is_expected = self.half_closed = True
         if not self.peer.is_closing():
             self.peer.write(self.frames.give_up())
         if self.transport.get_extra_info("sslcontext") is None and self.peer.can_write_eof():
@@ -216,7 +218,7 @@ class ClientSide(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Called by the loop."""
-        self.frames.orderly = True
+        self.frames.end_is_expected = True
         close(self.peer)
         self._relay.closed()
 
@@ -229,17 +231,17 @@ class ClientSide(asyncio.Protocol):
         if not self.peer.is_closing():
             self.peer.resume_reading()
 
-    def hold_back(self, *, crowded: bool) -> None:
+    def hold_back(self, *, server_is_full: bool) -> None:
         """The server cannot take more for now, or can again."""
-        self._crowded = crowded
-        if crowded:
+        self._server_is_full = server_is_full
+        if server_is_full:
             self.transport.pause_reading()
         else:
             self.let_read()
 
     def let_read(self) -> None:
         """Read on, unless the server is crowded or a statement of ours is being looked at."""
-        if not self._crowded and self.frames.suspect is None and not self.transport.is_closing():
+        if not self._server_is_full and self.frames.suspect is None and not self.transport.is_closing():
             self.transport.resume_reading()
 
 
@@ -262,9 +264,9 @@ class ServerSide(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Called by the loop: what the server said is the last word, unless it went in silence."""
         frames = self.frames
-        if not (self._relay.client.frames.orderly or self.peer.is_closing()):
-            complete = frames.aligned and self._relay.client.frames.aligned
-            if complete and frames.last != _ERROR:
+        if not (self._relay.client.frames.end_is_expected or self.peer.is_closing()):
+            complete = frames.at_message_start and self._relay.client.frames.at_message_start
+            if complete and frames.last_kind != _ERROR:
                 self.peer.write(
                     error_response(ConnectionFailure("the PostgreSQL server closed the connection"))
                 )
@@ -273,11 +275,11 @@ class ServerSide(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Called by the loop: the server does not read."""
-        self._relay.client.hold_back(crowded=True)
+        self._relay.client.hold_back(server_is_full=True)
 
     def resume_writing(self) -> None:
         """Called by the loop."""
-        self._relay.client.hold_back(crowded=False)
+        self._relay.client.hold_back(server_is_full=False)
 
 
 Side: TypeAlias = ClientSide | ServerSide

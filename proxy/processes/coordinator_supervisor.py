@@ -27,7 +27,7 @@ _STEADY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class CoordinatorOptions:
     """What the command line says of the coordinator; without a warehouse, it lies in the data directory."""
 
     warehouse: str | None = None
@@ -37,7 +37,7 @@ class Wishes:
     spark_memory: int | None = None
 
 
-class Companion:
+class CoordinatorSupervisor:
     """Looks after one process; the proxy works without it."""
 
     def __init__(self, orders: Orders) -> None:
@@ -75,7 +75,9 @@ class Companion:
         self._process.stdin.flush()
 
 
-def orders_for(upstream: Upstream, data: Path, log_level: str, wishes: Wishes) -> Orders:
+def orders_for(
+    upstream: Upstream, data: Path, log_level: str, coordinator_options: CoordinatorOptions
+) -> Orders:
     """The orders of a coordinator that uses the same login as the proxy."""
     address = make_conninfo(
         host=upstream.host,
@@ -88,11 +90,11 @@ def orders_for(upstream: Upstream, data: Path, log_level: str, wishes: Wishes) -
     )
     return Orders(
         address,
-        wishes.warehouse or str(data.absolute() / "warehouse"),
+        coordinator_options.warehouse or str(data.absolute() / "warehouse"),
         log_level,
         str(data.absolute() / "spark"),
-        wishes.spark_master,
-        wishes.spark_remote,
-        wishes.spark_memory,
-        wishes.allow_unbounded_wal,
+        coordinator_options.spark_master,
+        coordinator_options.spark_remote,
+        coordinator_options.spark_memory,
+        coordinator_options.allow_unbounded_wal,
     )

@@ -19,7 +19,7 @@ _STEADY_SECONDS: Final = 30.0
 """A server that has run for so long has recovered; its next end is a new one."""
 
 
-class Keeper:
+class PostgresSupervisor:
     """Looks after a server that has been started."""
 
     def __init__(self, embedded: EmbeddedPostgres) -> None:

@@ -24,9 +24,9 @@ from catalog.errors import ConfigurationError
 from catalog.wording import one_line
 from coordinator.embedded.postgres import EmbeddedPostgres
 from proxy.net.listen import listen_tcp, listen_unix
-from proxy.processes.coordinator_supervisor import Companion, Wishes, orders_for
+from proxy.processes.coordinator_supervisor import CoordinatorOptions, CoordinatorSupervisor, orders_for
 from proxy.processes.data_directory import locked
-from proxy.processes.postgres_supervisor import Keeper
+from proxy.processes.postgres_supervisor import PostgresSupervisor
 from proxy.processes.readiness import tell_problems
 from proxy.processes.workers import Workers
 from proxy.settings import Limits, Settings, Upstream
@@ -50,7 +50,7 @@ class Service:
     upstream: Upstream | None
     workers: int
     settings: Settings
-    wishes: Wishes
+    coordinator_options: CoordinatorOptions
     proxy_only: bool = False
 
 
@@ -61,33 +61,33 @@ def serve(service: Service) -> None:
         is_ours = stack.enter_context(locked(service.data))
         listeners = _listen(service, stack)
         port = listeners[0].getsockname()[1]
-        keeper = None
+        postgres_supervisor = None
         upstream = service.upstream
         if upstream is None:
             embedded = EmbeddedPostgres(service.data)
-            keeper = Keeper(embedded)
-            stack.callback(keeper.stop)
+            postgres_supervisor = PostgresSupervisor(embedded)
+            stack.callback(postgres_supervisor.stop)
             upstream = _embedded_upstream(embedded, service.data)
         settings = replace(
             service.settings,
             upstream=upstream,
             limits=_affordable(service.settings.limits),
             proxy_only=service.proxy_only,
-            allow_unbounded_wal=service.wishes.allow_unbounded_wal,
+            allow_unbounded_wal=service.coordinator_options.allow_unbounded_wal,
         )
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
-        companion = orders = None
+        coordinator_supervisor = orders = None
         if not service.proxy_only:
-            orders = orders_for(upstream, service.data, settings.log_level, service.wishes)
-            companion = Companion(orders)
-            stack.callback(companion.stop)
+            orders = orders_for(upstream, service.data, settings.log_level, service.coordinator_options)
+            coordinator_supervisor = CoordinatorSupervisor(orders)
+            stack.callback(coordinator_supervisor.stop)
         workers.start()
         write_url(service.data, service.host, port, upstream)
         stack.callback((service.data / "url").unlink, missing_ok=True)
         _announce(service, port, upstream)
         tell_problems(settings, orders)
-        _watch(stop, workers, companion, keeper, is_ours)
+        _watch(stop, workers, coordinator_supervisor, postgres_supervisor, is_ours)
         for listener in listeners:
             listener.close()
 
@@ -127,8 +127,8 @@ class _Signals:
 def _watch(
     signals: _Signals,
     workers: Workers,
-    companion: Companion | None,
-    keeper: Keeper | None,
+    coordinator_supervisor: CoordinatorSupervisor | None,
+    postgres_supervisor: PostgresSupervisor | None,
     is_ours: Callable[[], bool],
 ) -> None:
     while not signals.stop:
@@ -139,10 +139,10 @@ def _watch(
             signals.reload = False
             workers.signal(signal.SIGHUP)
         workers.replace_dead()
-        if companion is not None:
-            companion.look()
-        if keeper is not None:
-            keeper.look()
+        if coordinator_supervisor is not None:
+            coordinator_supervisor.look()
+        if postgres_supervisor is not None:
+            postgres_supervisor.look()
 
 
 def _embedded_upstream(embedded: EmbeddedPostgres, data: Path) -> Upstream:

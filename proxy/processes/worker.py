@@ -17,7 +17,7 @@ from typing import Final
 import uvloop
 
 from catalog.errors import AdminShutdown
-from proxy.net.accept import Door
+from proxy.net.accept import Acceptor
 from proxy.net.counts import Counts
 from proxy.net.tls import server_context
 from proxy.settings import Settings
@@ -55,7 +55,7 @@ class Orders:
 
 
 class Worker:
-    """A process's life: open the door, wait for a signal, let everybody out."""
+    """A process's life: accept connections, wait for a signal, let the sessions end."""
 
     def __init__(self, orders: Orders) -> None:
         self._settings = Settings.from_json(orders.settings)
@@ -66,7 +66,7 @@ class Worker:
             for worker, descriptor in enumerate(orders.outboxes)
             if worker != orders.me
         }
-        self._door = Door(
+        self._acceptor = Acceptor(
             self._settings,
             lambda: self._tls,
             Counts(orders.counts, orders.workers, orders.me),
@@ -82,19 +82,19 @@ class Worker:
         loop.add_signal_handler(signal.SIGINT, lambda: None)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         loop.add_reader(sys.stdin.fileno(), os._exit, 1)
-        self._door.open(self._listeners, self._inbox)
+        self._acceptor.open(self._listeners, self._inbox)
         os.write(sys.stdout.fileno(), READY)
-        self._door.warm()
+        self._acceptor.warm()
         await self._stop.wait()
-        self._door.close()
+        self._acceptor.close()
         await self._drain()
 
     async def _drain(self) -> None:
         """End idle sessions at once, the others when they fall idle or their time is over."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._settings.limits.drain_seconds
-        while not self._door.empty and loop.time() < deadline + _CLOSING_SECONDS:
-            for relay in tuple(self._door.relays):
+        while self._acceptor.has_connections and loop.time() < deadline + _CLOSING_SECONDS:
+            for relay in tuple(self._acceptor.relays):
                 if relay.idle or loop.time() > deadline:
                     relay.end(AdminShutdown("terminating connection due to administrator command"))
             await asyncio.sleep(_DRAIN_STEP_SECONDS)

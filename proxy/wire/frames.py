@@ -39,13 +39,13 @@ Watcher = Callable[[int, bytes], bytes]
 class ClientFrames:
     """The client's stream: `receive` gives what may go on at once, and stops before a text of ours."""
 
-    __slots__ = ("_beyond", "_lost", "_rest", "_wanted", "intercepting", "orderly", "suspect")
+    __slots__ = ("_beyond", "_lost", "_rest", "_wanted", "end_is_expected", "intercepting", "suspect")
 
     def __init__(self, *, intercepting: bool) -> None:
         self.intercepting = intercepting
         self.suspect: bytes | None = None
         """A whole Query or Parse that contains one of our words; nothing passes until `release`."""
-        self.orderly = False
+        self.end_is_expected = False
         """Whether the server may leave without a word: the client said goodbye, or broke the framing."""
         self._lost = False
         self._rest = bytearray()
@@ -54,12 +54,12 @@ class ClientFrames:
         self._beyond = 0
 
     @property
-    def aligned(self) -> bool:
+    def at_message_start(self) -> bool:
         """Whether the next byte would begin a message."""
         return not (self._rest or self._beyond or self._lost)
 
     @property
-    def alone(self) -> bool:
+    def suspect_is_alone(self) -> bool:
         """Whether nothing else is done in one transaction with the suspect, for what stands behind it."""
         suspect = self.suspect
         if suspect is None or suspect[0] == _PARSE:
@@ -94,7 +94,7 @@ class ClientFrames:
                         self._hold(data, end, sys.maxsize)
                         return data[:at]
             elif kind == _TERMINATE:
-                self.orderly = True
+                self.end_is_expected = True
             at = end
         if at < size:
             return self._hold(data, at, 5)
@@ -130,7 +130,7 @@ class ClientFrames:
 
         The rest is dropped: bytes left unread would make its system cut the connection, last words and all.
         """
-        self.orderly = self._lost = True
+        self.end_is_expected = self._lost = True
         return data[: at + (5 if data[at] in _KNOWN else 1)]
 
 
@@ -158,14 +158,23 @@ def may_be_ours(text: bytes) -> bool:
 class ServerFrames:
     """The server's stream: follows the transaction state, shows small messages to a watcher."""
 
-    __slots__ = ("_beyond", "_rest", "last", "on_parameter", "ready", "rows_wanted", "status", "watcher")
+    __slots__ = (
+        "_beyond",
+        "_rest",
+        "last_kind",
+        "last_ready_status",
+        "on_parameter",
+        "rows_wanted",
+        "status",
+        "watcher",
+    )
 
     def __init__(self, on_parameter: Callable[[bytes], None]) -> None:
         self.status = _BUSY
         """The byte of the last ReadyForQuery; 0 from the client's next bytes until the next one."""
-        self.ready = _BUSY
+        self.last_ready_status = _BUSY
         """The byte of the last ReadyForQuery, whatever came after it."""
-        self.last = 0
+        self.last_kind = 0
         """Type of the last message begun."""
         self.watcher: Watcher | None = None
         """Sees notices, completions, errors; what it returns is forwarded instead."""
@@ -176,7 +185,7 @@ class ServerFrames:
         self._beyond = 0
 
     @property
-    def aligned(self) -> bool:
+    def at_message_start(self) -> bool:
         """Whether the next byte would begin a message."""
         return not self._rest and self._beyond == 0
 
@@ -190,7 +199,7 @@ class ServerFrames:
         at = self._beyond
         size = len(data)
         last = size - 5
-        kind = self.last
+        kind = self.last_kind
         while at <= last:
             kind, length = header(data, at)
             if kind in _DATA:
@@ -198,13 +207,13 @@ class ServerFrames:
             elif kind == _READY and length > 4:
                 if at == last:
                     break
-                self.status = self.ready = data[at + 5]
+                self.status = self.last_ready_status = data[at + 5]
             elif kind == _PARAMETER and length <= HELD_NEWS:
                 if at + 1 + length > size:
                     break
                 self.on_parameter(data[at + 5 : at + 1 + length])
             at += 1 + length
-        self.last = kind
+        self.last_kind = kind
         if at >= size:
             self._beyond = at - size
             return data
@@ -224,16 +233,16 @@ class ServerFrames:
             if (kind in _WATCHED or (kind == _ROW and self.rows_wanted)) and length <= HELD_NEWS:
                 if end > size:
                     break
-                self.last = kind
+                self.last_kind = kind
                 if kind == _READY and length > 4:
-                    self.status = self.ready = data[at + 5]
+                    self.status = self.last_ready_status = data[at + 5]
                 elif kind == _PARAMETER:
                     self.on_parameter(data[at + 5 : end])
                 out.append(data[done:at])
                 out.append(watcher(kind, data[at:end]))
                 done = end
             else:
-                self.last = kind
+                self.last_kind = kind
             at = end
         if at >= size:
             self._beyond = at - size

@@ -16,25 +16,25 @@ from proxy.wire.messages import data_row, fields_of, message
 from proxy.wire.relocation import relocated, replaced
 from proxy.wire.verdict import Verdict
 
-MARK: Final = "GV001"
+TAG_NOTICE: Final = "GV001"
 """SQLSTATE of the notice that names the tag of the statement it ends."""
 
-TOLD: Final = "GV002"
+QUESTION_NOTICE: Final = "GV002"
 """SQLSTATE of the notices by which a statement asks whether its query can be kept, and that it was told."""
 
-REFUSED: Final = "GV003"
+REFUSAL_ERROR: Final = "GV003"
 """SQLSTATE of the error in whose place the client gets the one that we have prepared."""
 
 _PARSE: Final = ord("P")
 _NOTICE, _COMPLETE, _PARAMETER, _ERROR, _READY, _ROW = b"NCSEZD"
-_PATCHED: Final = (b"SELECT ", b"CALL\x00")
+_REPLACED_TAGS: Final = (b"SELECT ", b"CALL\x00")
 """Tags of what stands in the place of ours; a FETCH from it keeps its own."""
 
 LONGEST_QUESTION: Final = 1 << 23
 """What is longer is cut off, and not understood."""
 
 _PRIVATE: Final = b"GV00"
-_BETWEEN: Final = frozenset((_NOTICE, _PARAMETER))
+_KEEPING_TAG: Final = frozenset((_NOTICE, _PARAMETER))
 
 
 class Session:
@@ -45,11 +45,11 @@ class Session:
         self._nonce = nonce
         self._encoding = "SQL_ASCII"
         self._standard_strings = True
-        self.question = ""
+        self.request = ""
         """What the statement under way has asked, whole; empty when nothing waits for an answer."""
-        self.waits = False
+        self.is_waiting = False
         """Whether the last message of the server said that the statement under way waits."""
-        self._asking = ""
+        self._partial_question = ""
         self._refusal: Error | None = None
         self._verdict = Verdict()
         self._tag: bytes | None = None
@@ -93,11 +93,11 @@ class Session:
         self._verdict = Verdict() if isinstance(outcome, Error) else outcome
 
     @property
-    def explains(self) -> bool:
+    def expects_explanation(self) -> bool:
         """Whether a row may come in whose place the client gets an explanation of ours."""
         return self._verdict.explanation != ""
 
-    def _explained(self, row: bytes) -> bytes:
+    def _with_explanation(self, row: bytes) -> bytes:
         """The row; lines of the explanation in the place of the one that has our nonce and nothing else.
 
         In the place of the nonce as a value of JSON: the explanation.
@@ -114,7 +114,7 @@ class Session:
             return data_row(value.replace(quoted, explanation.encode(codec, "replace")))
         return row
 
-    def _warned(self) -> bytes:
+    def _warning_notice(self) -> bytes:
         """A notice for the client of what was found when its statement was judged."""
         warning, hint = self._verdict.warning, self._verdict.hint
         if not warning:
@@ -125,48 +125,50 @@ class Session:
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
-        self.waits = False
+        self.is_waiting = False
         if kind == _ROW:
-            return self._explained(frame)
-        if kind == _NOTICE and (said := self._private(frame)) is not None:
-            self._hear(*said)
-            return self._warned() if said == (TOLD, "heard") else b""
+            return self._with_explanation(frame)
+        if kind == _NOTICE and (private := self._private_notice(frame)) is not None:
+            self._on_private_notice(*private)
+            return self._warning_notice() if private == (QUESTION_NOTICE, "heard") else b""
         if kind in (_ERROR, _NOTICE):
             codec = codec_of(self._encoding) or "latin-1"
-            frame = replaced(frame, codec, REFUSED, self._refusal) or relocated(frame, codec, self._edits)
+            frame = replaced(frame, codec, REFUSAL_ERROR, self._refusal) or relocated(
+                frame, codec, self._edits
+            )
         elif kind == _READY:
             self._edits = ()
-        if kind == _COMPLETE and self._tag is not None and frame.startswith(_PATCHED, 5):
+        if kind == _COMPLETE and self._tag is not None and frame.startswith(_REPLACED_TAGS, 5):
             frame = message(b"C", self._tag + b"\x00")
-        if kind not in _BETWEEN:
+        if kind not in _KEEPING_TAG:
             self._tag = None
-            self.question = self._asking = ""
+            self.request = self._partial_question = ""
         if kind in (_COMPLETE, _ERROR):
             self._verdict = Verdict()
         return frame
 
-    def _private(self, notice: bytes) -> tuple[str, str] | None:
+    def _private_notice(self, notice: bytes) -> tuple[str, str] | None:
         """SQLSTATE and detail of a notice for us alone."""
         if _PRIVATE not in notice:
             return None
         fields = fields_of(notice[5:])
-        if fields.get("C") not in (MARK, TOLD) or fields.get("M") != self._nonce:
+        if fields.get("C") not in (TAG_NOTICE, QUESTION_NOTICE) or fields.get("M") != self._nonce:
             return None
         return fields["C"], fields.get("D", "")
 
-    def _hear(self, sqlstate: str, detail: str) -> None:
-        if sqlstate == MARK:
+    def _on_private_notice(self, sqlstate: str, detail: str) -> None:
+        if sqlstate == TAG_NOTICE:
             self._tag = detail.encode()
             return
         word, _, piece = detail.partition(" ")
         match word:
-            case "part" if len(self._asking) < LONGEST_QUESTION:
-                self._asking += piece
+            case "part" if len(self._partial_question) < LONGEST_QUESTION:
+                self._partial_question += piece
             case "end":
-                self.question, self._asking = self._asking, ""
+                self.request, self._partial_question = self._partial_question, ""
             case "verify" | "refresh":
-                self.question = detail
+                self.request = detail
             case "waiting":
-                self.waits = True
+                self.is_waiting = True
             case "heard":
-                self.question = ""
+                self.request = ""

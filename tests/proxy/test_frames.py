@@ -49,7 +49,7 @@ def test_client_stream_passes_unchanged_and_suspects_are_whole(
             suspects.append(suspect)
             out += frames.release(suspect)
     assert out == b"".join(messages)
-    assert frames.aligned
+    assert frames.at_message_start
     ours = [m for m in messages if m[:1] in b"QP" and (b"gavial" in m or b"standing" in m)]
     assert suspects == ours
 
@@ -70,9 +70,9 @@ def test_server_stream_passes_unchanged(messages: list[bytes], sizes: list[int],
         frames.watcher = lambda _kind, message: message
     out = b"".join(frames.receive(piece) for piece in pieces(b"".join(messages), sizes))
     assert out == b"".join(messages)
-    assert frames.aligned
+    assert frames.at_message_start
     assert seen == [m[5:] for m in messages if m[:1] == b"S"]
-    assert frames.last == (messages[-1][0] if messages else 0)
+    assert frames.last_kind == (messages[-1][0] if messages else 0)
 
 
 def test_status_is_that_of_the_last_ready_for_query() -> None:
@@ -97,7 +97,7 @@ def test_a_length_that_cannot_be_ends_the_reading(length: int) -> None:
     later = frame("Q", b"show gavial.version\x00")
     assert frames.receive(broken + later) == broken
     assert frames.receive(later) == b""
-    assert frames.orderly
+    assert frames.end_is_expected
     assert frames.suspect is None
 
 
@@ -129,10 +129,10 @@ def test_a_small_message_announced_large_is_the_end_of_framing() -> None:
     frames = ClientFrames(intercepting=True)
     flood = b"S" + struct.pack("!I", 20_000)
     assert frames.receive(flood + b"x" * 20_000) == flood
-    assert frames.orderly
+    assert frames.end_is_expected
 
 
 def test_goodbye_is_noticed() -> None:
     frames = ClientFrames(intercepting=True)
     frames.receive(frame("X", b""))
-    assert frames.orderly
+    assert frames.end_is_expected

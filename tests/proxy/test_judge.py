@@ -26,7 +26,7 @@ from planner.delta.methods import methods_of
 from planner.pace.schedule import Arrivals
 from proxy.judging.explained import Explain
 from proxy.judging.judge import Question, judge, read_question
-from proxy.judging.outlook import read_outlook
+from proxy.judging.period_forecast import read_period_forecast
 from proxy.wire.verdict import Verdict
 from tests.support.binding.cases import read_snapshot
 
@@ -192,14 +192,18 @@ def test_kinds_of_changes_are_those_that_came() -> None:
     """Of a million changed rows half a million are updates, if only updates came."""
     figures, sizes = asked().figures, asked().statistics
     assert figures is not None
-    [(name, coming)] = read_outlook(figures, sizes, {}).arrivals.items()
+    [(name, coming)] = read_period_forecast(figures, sizes, {}).arrivals.items()
     assert coming == Arrivals(1e6)
     history = [[sizes[0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
     updated = {**figures, "history": history}
-    assert read_outlook(updated, sizes, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
+    assert read_period_forecast(updated, sizes, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
     said = {"EXPECT": "things 300"}
-    assert read_outlook(updated, sizes, said).arrivals == {name: Arrivals(0, 5e5, 0)}, "it was outgrown"
-    assert read_outlook(updated | {"expected": {}}, sizes, said).arrivals == {name: Arrivals(0, 300, 0)}
+    assert read_period_forecast(updated, sizes, said).arrivals == {name: Arrivals(0, 5e5, 0)}, (
+        "it was outgrown"
+    )
+    assert read_period_forecast(updated | {"expected": {}}, sizes, said).arrivals == {
+        name: Arrivals(0, 300, 0)
+    }
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:

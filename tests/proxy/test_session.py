@@ -145,27 +145,27 @@ def watched(session: Session, *messages: bytes) -> bytes:
 def test_a_question_comes_in_parts_and_stands_until_it_was_answered() -> None:
     session = Session(NONCE, "db")
     assert watched(session, told("part ab"), told("part cd")) == b""
-    assert session.question == ""
+    assert session.request == ""
     watched(session, told("end"), told("waiting"))
-    assert session.question == "abcd"
+    assert session.request == "abcd"
     watched(session, told("heard"))
-    assert session.question == ""
+    assert session.request == ""
 
 
 @pytest.mark.parametrize("end", [error("57014"), complete("CALL"), READY])
 def test_a_question_ends_with_its_statement(end: bytes) -> None:
     session = Session(NONCE, "db")
     assert watched(session, told("part ab"), told("end"), told("part cd"), end) == end
-    assert session.question == ""
+    assert session.request == ""
     watched(session, told("part ef"), told("end"))
-    assert session.question == "ef"
+    assert session.request == "ef"
 
 
 def test_a_forged_question_is_an_ordinary_notice() -> None:
     session = Session(NONCE, "db")
     forged = told("part ab", "guess") + told("end", "guess")
     assert watched(session, told("part ab", "guess"), told("end", "guess")) == forged
-    assert session.question == ""
+    assert session.request == ""
 
 
 def test_the_prepared_error_stands_in_the_place_of_the_servers() -> None:
@@ -187,11 +187,11 @@ def test_without_a_prepared_error_the_servers_stands() -> None:
 def test_an_explanation_takes_the_place_of_one_row() -> None:
     session = Session(NONCE, "db")
     session.prepare(Verdict("one\ntwo"))
-    assert session.explains
+    assert session.expects_explanation
     rows = data_row(b"before"), data_row(NONCE.encode()), data_row(NONCE.encode() * 2)
     assert watched(session, *rows) == rows[0] + data_row(b"one") + data_row(b"two") + rows[2]
     watched(session, complete("SELECT 3"))
-    assert not session.explains
+    assert not session.expects_explanation
     assert watched(session, rows[1]) == rows[1]
 
 

@@ -29,7 +29,7 @@ _NOTHING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class PeriodForecast:
     """A period of the query: what comes, and what work takes.
 
     The corrections, and the weights of single subplans, are those of the plan that is kept.
@@ -78,12 +78,12 @@ def kept_paths(plan: DeltaPlan, kept: KeptPaces) -> tuple[PathPlan, ...] | None:
     return tuple(PathPlan(path, *kept[str(number)]) for number, path in enumerate(every))
 
 
-def read_outlook(
+def read_period_forecast(
     figures: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
-) -> Outlook:
-    """The outlook, from what `gavial.figures` and `gavial.sizes` give, and the options of the query."""
+) -> PeriodForecast:
+    """The forecast, from what `gavial.figures` and `gavial.sizes` give, and the options of the query."""
     tables = {TableName(table["schema"], table["name"]): table for table in sizes}
-    return Outlook(
+    return PeriodForecast(
         _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
         weights_from(figures["weights"]),
         goal_of(options),
