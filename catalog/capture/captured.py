@@ -63,11 +63,11 @@ def tell_generated_columns(connection: Connection) -> None:
     connection.execute("SELECT gavial.tell_generated_columns()")
 
 
-def told_columns(connection: Connection, relation: int) -> frozenset[int]:
+def captured_columns(connection: Connection, relation: int) -> frozenset[int]:
     """The attnums of the columns of a table that its changes tell, and its copy has if it is captured."""
     numbers = values_of(
         connection,
-        "SELECT a.attnum::int FROM gavial.told_columns(%(relation)s) a WHERE NOT EXISTS ("
+        "SELECT a.attnum::int FROM gavial.captured_columns(%(relation)s) a WHERE NOT EXISTS ("
         "SELECT FROM gavial.sources s WHERE s.relation = %(relation)s::oid AND s.state = 'captured' "
         "AND a.attnum = ANY (s.outdated))",
         {"relation": relation},

@@ -32,11 +32,12 @@ _ATTEMPTED: Final = f"""
 """
 # Until its copy is there nobody knows old rows that a table does not tell.
 _TELL: Final = """
-    SELECT gavial.tell_whole_rows(relation) FROM gavial.sources
+    SELECT gavial.set_identity_full(relation) FROM gavial.sources
     WHERE relation::oid = ANY (%s::oid[]) AND old_row_by = 'key'
 """
 _BLOCKERS: Final = """
-    SELECT coalesce(string_agg(gavial.process_words(b), ', '), 'others') FROM unnest(pg_blocking_pids(%s)) b
+    SELECT coalesce(string_agg(gavial.describe_process(b), ', '), 'others')
+    FROM unnest(pg_blocking_pids(%s)) b
 """
 _HOLD: Final = (
     "SELECT FROM gavial.sources WHERE relation = %s::oid AND state = 'copying' FOR UPDATE SKIP LOCKED"
@@ -46,7 +47,7 @@ _CAPTURED: Final = """
         moved AS (UPDATE gavial.capture SET position = greatest(position, lsn) FROM here)
     UPDATE gavial.sources
     SET state = 'captured', detail = %(detail)s, buffer = %(buffer)s, captured_from = lsn, files = %(files)s,
-        generated = gavial.untold_columns(%(relation)s), outdated = '{}'
+        generated = gavial.uncaptured_columns(%(relation)s), outdated = '{}'
     FROM here WHERE relation = %(relation)s::oid
 """
 

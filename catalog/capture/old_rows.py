@@ -51,7 +51,7 @@ def name_old_rows(connection: Connection, relation: int, file: str, key: Sequenc
 
 def tell_keys(connection: Connection, relation: int) -> bool:
     """Have changes of a table tell no more than the key; False if that is not wanted any more."""
-    return bool(values_of(connection, "SELECT gavial.tell_keys(%s::oid)", (relation,))[0])
+    return bool(values_of(connection, "SELECT gavial.restore_identity(%s::oid)", (relation,))[0])
 
 
 def forget_old_rows(connection: Connection, relations: Collection[int]) -> None:

@@ -47,7 +47,7 @@ class Shape:
 _COLUMNS: Final = """
     SELECT a.attnum::int AS number, a.attname::text AS name, a.atttypid::int8 AS oid, a.atttypmod AS typmod,
         a.attcollation::int8 AS collation, a.attnum = ANY (gavial.wide_columns(a.attrelid)) AS wide
-    FROM gavial.told_columns(%s) a ORDER BY a.attnum
+    FROM gavial.captured_columns(%s) a ORDER BY a.attnum
 """
 _TYPES: Final = f"""
     WITH RECURSIVE used AS (

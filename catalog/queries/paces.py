@@ -61,12 +61,12 @@ def paced_queries(connection: Connection) -> frozenset[UUID]:
 
 def paces_of(connection: Connection, query: UUID) -> Mapping[int, tuple[int, int]]:
     """The pace of each path of a query, and how many rows had come when it was last run."""
-    question = "SELECT path, pace, had FROM gavial.paths WHERE query_id = %s"
+    question = "SELECT path, pace, rows_at_last_run FROM gavial.paths WHERE query_id = %s"
     return dict(rows_of(connection, _pace, question, (query,)))
 
 
-def _pace(*, path: int, pace: int, had: int) -> tuple[int, tuple[int, int]]:
-    return path, (pace, had)
+def _pace(*, path: int, pace: int, rows_at_last_run: int) -> tuple[int, tuple[int, int]]:
+    return path, (pace, rows_at_last_run)
 
 
 def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
@@ -146,15 +146,17 @@ def corrections_of(connection: Connection, query: UUID) -> Mapping[int, float]:
     )
 
 
-def note_worked(connection: Connection, query: UUID, had: Mapping[int, int]) -> None:
+def note_worked(connection: Connection, query: UUID, rows_at_last_run: Mapping[int, int]) -> None:
     """Record how many rows had come when each path was last run."""
     with connection.cursor() as cursor:
         cursor.executemany(
-            "UPDATE gavial.paths SET had = %s WHERE query_id = %s AND path = %s",
-            [(rows, query, path) for path, rows in had.items()],
+            "UPDATE gavial.paths SET rows_at_last_run = %s WHERE query_id = %s AND path = %s",
+            [(rows, query, path) for path, rows in rows_at_last_run.items()],
         )
 
 
 def begin_period(connection: Connection, query: UUID) -> None:
     """An answer is published: nothing has come since."""
-    connection.execute("UPDATE gavial.paths SET had = 0 WHERE query_id = %s AND had <> 0", (query,))
+    connection.execute(
+        "UPDATE gavial.paths SET rows_at_last_run = 0 WHERE query_id = %s AND rows_at_last_run <> 0", (query,)
+    )

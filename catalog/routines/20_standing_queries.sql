@@ -52,26 +52,26 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
         WHERE q.status = 'initialising') unready ON true;
 COMMENT ON VIEW gavial.standing_queries IS 'every standing query of this database';
 COMMENT ON COLUMN gavial.standing_queries.id IS 'identity of the query, for ever';
-COMMENT ON COLUMN gavial.standing_queries.schema_name IS 'schema of the query and of its answer';
-COMMENT ON COLUMN gavial.standing_queries.name IS 'name of the query and of its answer';
+COMMENT ON COLUMN gavial.standing_queries.schema_name IS 'schema of the query and of its result';
+COMMENT ON COLUMN gavial.standing_queries.name IS 'name of the query and of its result';
 COMMENT ON COLUMN gavial.standing_queries.owner IS 'role that owns it, and with whose rights it reads';
 COMMENT ON COLUMN gavial.standing_queries.view_oid IS 'the hidden view that holds the SELECT';
-COMMENT ON COLUMN gavial.standing_queries.table_oid IS 'the table of the answer';
+COMMENT ON COLUMN gavial.standing_queries.table_oid IS 'the table that holds the result';
 COMMENT ON COLUMN gavial.standing_queries.query_text IS 'the SELECT as its creator wrote it';
 COMMENT ON COLUMN gavial.standing_queries.settings IS 'the creator''s settings on which the meaning of the SELECT may depend';
 COMMENT ON COLUMN gavial.standing_queries.options IS 'options given, by name';
 COMMENT ON COLUMN gavial.standing_queries.status IS 'initialising (not computed yet), active, suspended or error';
 COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspended or in error';
 COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner; for all, that the result is not computed yet';
-COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the answer is exact; null while it is not computed yet, and its table has no rows';
+COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the result is exact; null while it is not computed yet, and its table has no rows';
 COMMENT ON COLUMN gavial.standing_queries.position_time IS 'when the last transaction was committed that had been captured as the result was published';
 COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'since when a newer result is due, by its trigger or for a REFRESH that waits; 0 if none is, null before the first';
 COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'always null: standing queries do not read standing queries, so no lag is inherited';
 COMMENT ON COLUMN gavial.standing_queries.goal IS 'highest final work wished for; null where the wish is a LATENCY_GOAL';
 COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batch_work that the plan leaves for the trigger';
 COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, measured at the last trigger';
-COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one firing';
-COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing the answer from scratch';
+COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one run';
+COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing the result from scratch';
 COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal; null while it is not known what comes until the trigger';
 
 CREATE OR REPLACE FUNCTION gavial.detail_of_status(status text, detail text, "position" pg_lsn) RETURNS text
@@ -87,15 +87,15 @@ CREATE OR REPLACE VIEW gavial.shown AS
     SELECT schema_name AS schema, name, owner, status, gavial.detail_of_status(status, status_detail, position) AS detail,
             coalesce(options ->> 'TRIGGER', 'on demand') AS trigger, goal, position
      FROM gavial.standing_queries ORDER BY 1, 2;
-COMMENT ON VIEW gavial.shown IS 'answer of SHOW STANDING QUERIES';
+COMMENT ON VIEW gavial.shown IS 'rows of SHOW STANDING QUERIES';
 COMMENT ON COLUMN gavial.shown.schema IS 'schema of the query';
 COMMENT ON COLUMN gavial.shown.name IS 'name of the query';
 COMMENT ON COLUMN gavial.shown.owner IS 'its owner';
 COMMENT ON COLUMN gavial.shown.status IS 'initialising (not computed yet), active, suspended or error';
 COMMENT ON COLUMN gavial.shown.detail IS 'why it is not active';
-COMMENT ON COLUMN gavial.shown.trigger IS 'when its answer is owed';
+COMMENT ON COLUMN gavial.shown.trigger IS 'when its result is due';
 COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for; null where the wish is a LATENCY_GOAL';
-COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its answer; null while it is not computed yet, and its table has no rows';
+COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its result; null while it is not computed yet, and its table has no rows';
 
 GRANT USAGE ON SCHEMA gavial TO PUBLIC;
 GRANT SELECT ON gavial.installation, gavial.shown, gavial.standing_queries, gavial.paths, gavial.subplans, gavial.states,

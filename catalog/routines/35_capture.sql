@@ -11,7 +11,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.leaves(oid) IS 'the tables that hold the rows of a table: itself, or its partitions';
 
-CREATE OR REPLACE FUNCTION gavial.told_columns(relation oid) RETURNS SETOF pg_attribute
+CREATE OR REPLACE FUNCTION gavial.captured_columns(relation oid) RETURNS SETOF pg_attribute
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -20,18 +20,18 @@ AS $body$
     WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
       AND (a.attgenerated = '' OR a.attgenerated = 's' AND current_setting('server_version_num')::int >= 180000)
 $body$;
-COMMENT ON FUNCTION gavial.told_columns(oid) IS 'the columns of a table that its changes tell: those that capture has';
+COMMENT ON FUNCTION gavial.captured_columns(oid) IS 'the columns of a table that PostgreSQL sends with its changes: those that are captured';
 
-CREATE OR REPLACE FUNCTION gavial.untold_columns(relation oid) RETURNS smallint[]
+CREATE OR REPLACE FUNCTION gavial.uncaptured_columns(relation oid) RETURNS smallint[]
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT ARRAY(
         SELECT a.attnum FROM pg_attribute a
         WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
-          AND a.attnum NOT IN (SELECT t.attnum FROM gavial.told_columns($1) t))
+          AND a.attnum NOT IN (SELECT t.attnum FROM gavial.captured_columns($1) t))
 $body$;
-COMMENT ON FUNCTION gavial.untold_columns(oid) IS 'attnums of the generated columns that capture does not have';
+COMMENT ON FUNCTION gavial.uncaptured_columns(oid) IS 'attnums of the generated columns that are not captured';
 
 CREATE OR REPLACE FUNCTION gavial.has_identity(relation oid) RETURNS boolean
     LANGUAGE sql STABLE
@@ -73,25 +73,25 @@ DECLARE
     left_seconds float8;
     holder int;
     words text;
-    told text;
+    last_words text;
 BEGIN
     -- Behind whoever waits for a table that is written others queue: so it is asked for again and again, never for long.
     LOOP
         left_seconds := limit_seconds - extract(epoch FROM clock_timestamp() - asked);
         BEGIN
-            PERFORM set_config('lock_timeout', greatest(least(left_seconds, CASE WHEN told IS NULL THEN 1.5 ELSE again END) * 1000, 1)::int::text, true);
+            PERFORM set_config('lock_timeout', greatest(least(left_seconds, CASE WHEN last_words IS NULL THEN 1.5 ELSE again END) * 1000, 1)::int::text, true);
             EXECUTE format('LOCK TABLE ONLY %s IN %s MODE', relation::regclass, mode);
             PERFORM set_config('lock_timeout', given, true);
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
             holder := gavial.lock_holder(relation, mode);
         END;
-        words := coalesce(gavial.process_words(holder), 'others');
+        words := coalesce(gavial.describe_process(holder), 'others');
         IF clock_timestamp() > asked + make_interval(secs => limit_seconds) THEN
             RAISE lock_not_available USING MESSAGE = format('could not lock table %s', relation::regclass),
                 DETAIL = format('It is in use by %s.', words), HINT = concat_ws(' ', gavial.how_to_unblock(holder), 'Try again then.');
-        ELSIF told IS DISTINCT FROM words THEN
-            told := words;
+        ELSIF last_words IS DISTINCT FROM words THEN
+            last_words := words;
             RAISE NOTICE USING MESSAGE = format('waiting for %s to lock table %s', words, relation::regclass),
                 HINT = coalesce(gavial.how_to_unblock(holder), '');
         END IF;

@@ -57,7 +57,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.keeps_key(oid) IS 'whether a captured table needs to tell no more than its key, as it is';
 
-CREATE OR REPLACE FUNCTION gavial.tell_keys(relation oid) RETURNS boolean
+CREATE OR REPLACE FUNCTION gavial.restore_identity(relation oid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
     SET lock_timeout = '100ms'
@@ -74,10 +74,10 @@ BEGIN
     RETURN true;
 END
 $body$;
-REVOKE ALL ON FUNCTION gavial.tell_keys(oid) FROM PUBLIC;
-COMMENT ON FUNCTION gavial.tell_keys(oid) IS 'gives a table its replica identity back, now that its rows can be looked up; false: not any more';
+REVOKE ALL ON FUNCTION gavial.restore_identity(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.restore_identity(oid) IS 'gives a table its replica identity back, now that its rows can be looked up; false: not any more';
 
-CREATE OR REPLACE FUNCTION gavial.tell_whole_rows(relation oid) RETURNS void
+CREATE OR REPLACE FUNCTION gavial.set_identity_full(relation oid) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
     SET lock_timeout = '2s'
@@ -87,8 +87,8 @@ BEGIN
     PERFORM gavial.keep_whole_rows(relation);
 END
 $body$;
-REVOKE ALL ON FUNCTION gavial.tell_whole_rows(oid) FROM PUBLIC;
-COMMENT ON FUNCTION gavial.tell_whole_rows(oid) IS 'makes updates and deletes of a table tell the whole old row again';
+REVOKE ALL ON FUNCTION gavial.set_identity_full(oid) FROM PUBLIC;
+COMMENT ON FUNCTION gavial.set_identity_full(oid) IS 'sets a table to REPLICA IDENTITY FULL again, so that updates and deletes send the whole old row';
 
 CREATE OR REPLACE FUNCTION gavial.choose_old_row(relation oid, how text) RETURNS void
     LANGUAGE plpgsql

@@ -15,7 +15,7 @@ AS $body$
     SELECT EXISTS (SELECT FROM jsonb_each_text(files) f WHERE pg_relation_filenode(f.key::oid) <> f.value::oid)
 $body$;
 REVOKE ALL ON FUNCTION gavial.has_other_files(jsonb) FROM PUBLIC;
-COMMENT ON FUNCTION gavial.has_other_files(jsonb) IS 'whether one of these tables was truncated, or written anew';
+COMMENT ON FUNCTION gavial.has_other_files(jsonb) IS 'whether one of these tables was truncated, or rewritten';
 
 CREATE OR REPLACE FUNCTION gavial.columns_read(view oid, relation oid) RETURNS smallint[]
     LANGUAGE sql STABLE
@@ -39,7 +39,7 @@ AS $body$
       AND s.outdated && gavial.columns_read($1, s.relation)
 $body$;
 REVOKE ALL ON FUNCTION gavial.copy_outdated(oid) FROM PUBLIC;
-COMMENT ON FUNCTION gavial.copy_outdated(oid) IS 'has tables copied anew of which a view reads more than is captured';
+COMMENT ON FUNCTION gavial.copy_outdated(oid) IS 'has tables copied again of which a view reads more than is captured';
 
 CREATE OR REPLACE FUNCTION gavial.unstorable_values(relation oid) RETURNS text
     LANGUAGE sql STABLE
@@ -100,7 +100,7 @@ END
 $body$;
 REVOKE ALL ON FUNCTION gavial.widen(oid, int) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.widen(oid, int) IS
-    'has a captured table copied anew with more room for the values of a column; false where nothing is done about them';
+    'has a captured table copied again with more room for the values of a column; false where nothing is done about them';
 
 CREATE OR REPLACE FUNCTION gavial.hold_sources(query uuid) RETURNS boolean
     LANGUAGE plpgsql VOLATILE

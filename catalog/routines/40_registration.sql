@@ -106,7 +106,7 @@ AS $body$
     CROSS JOIN LATERAL (VALUES
         (format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, r.rolname), NOT has_schema_privilege(r.oid, n.oid, 'USAGE')),
         (format('GRANT SELECT ON %I.%I TO %I', n.nspname, c.relname, r.rolname), EXISTS (
-            SELECT FROM gavial.told_columns(c.oid) a WHERE NOT has_column_privilege(r.oid, c.oid, a.attnum, 'SELECT'))),
+            SELECT FROM gavial.captured_columns(c.oid) a WHERE NOT has_column_privilege(r.oid, c.oid, a.attnum, 'SELECT'))),
         (format('ALTER ROLE %I BYPASSRLS', r.rolname), c.relrowsecurity AND NOT (r.rolsuper OR r.rolbypassrls)
             AND (c.relforcerowsecurity OR NOT pg_has_role(r.oid, c.relowner, 'USAGE')))
     ) g (command, is_missing)
@@ -256,7 +256,7 @@ BEGIN
     RETURN NULL;
 END
 $body$;
-COMMENT ON FUNCTION gavial.guard() IS 'lets only Gavial write an answer';
+COMMENT ON FUNCTION gavial.guard() IS 'lets only Gavial write a result';
 
 CREATE OR REPLACE FUNCTION gavial.columns_of(relation oid) RETURNS text[]
     LANGUAGE sql STABLE
@@ -279,4 +279,4 @@ AS $body$
                      AND t.tgtype = 62)
 $body$;
 COMMENT ON FUNCTION gavial.is_whole(oid, oid) IS
-    'whether an answer still has the columns of its query, but for those that come with its next rows, and its guard';
+    'whether a result still has the columns of its query, but for those that come with its next rows, and its guard';

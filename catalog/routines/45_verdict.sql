@@ -48,7 +48,7 @@ AS $body$
     SELECT coalesce(current_setting('gavial.nonce', true), '') <> ''
        AND (coalesce(options ?| ARRAY['FINAL_WORK', 'LATENCY_GOAL'], false) OR coalesce(explained ? 'CURVE', false))
 $body$;
-COMMENT ON FUNCTION gavial.is_scheduled(jsonb, jsonb) IS 'whether it is asked how often parts of a query would be worked';
+COMMENT ON FUNCTION gavial.is_scheduled(jsonb, jsonb) IS 'whether it is asked how often parts of a query would be computed';
 
 CREATE OR REPLACE FUNCTION gavial.question(view oid, request jsonb) RETURNS jsonb
     LANGUAGE sql STABLE
@@ -115,7 +115,7 @@ DECLARE
     ticket bigint := ('x' || md5(gen_random_uuid()::text))::bit(62)::bigint * 2;
     patience CONSTANT interval := '20 seconds';
     asked timestamptz;
-    told timestamptz;
+    last_notice timestamptz;
     pause float8 := 0.001;
     question text;
 BEGIN
@@ -130,21 +130,21 @@ BEGIN
     END LOOP;
     PERFORM gavial.tell_proxy('end');
     asked := clock_timestamp();
-    told := asked;
+    last_notice := asked;
     WHILE NOT gavial.is_taken(ticket) LOOP
         IF gavial.is_taken(ticket + 1) THEN
             RAISE EXCEPTION USING ERRCODE = 'GV003', MESSAGE = 'the standing query was refused',
-                HINT = 'The client is told why.';
+                HINT = 'The client is last_notice why.';
         ELSIF clock_timestamp() > asked + patience THEN
             RAISE cannot_connect_now USING MESSAGE = 'the standing query could not be checked',
                 DETAIL = 'The proxy gave no answer in time.', HINT = 'Try again.';
-        ELSIF clock_timestamp() > told + interval '1 second' THEN
-            IF told = asked THEN
+        ELSIF clock_timestamp() > last_notice + interval '1 second' THEN
+            IF last_notice = asked THEN
                 RAISE NOTICE 'waiting for the proxy to check and plan the query';
             END IF;
             -- PostgreSQL notices that a proxy is gone by writing to it.
             PERFORM gavial.tell_proxy('waiting');
-            told := clock_timestamp();
+            last_notice := clock_timestamp();
         END IF;
         PERFORM pg_sleep(pause);
         pause := least(pause * 1.2, 0.01);

@@ -288,7 +288,7 @@ BEGIN
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.check_answer(oid, oid) IS 'refuses to go on with an answer that was changed by hand';
+COMMENT ON FUNCTION gavial.check_answer(oid, oid) IS 'refuses to go on with a result that was changed by hand';
 
 CREATE OR REPLACE FUNCTION gavial.role_text(change jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE

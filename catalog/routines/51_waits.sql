@@ -18,7 +18,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.coordinator() IS 'the session of the coordinator that works on this database, and when its process was last seen';
 
-CREATE OR REPLACE FUNCTION gavial.process_words(process int) RETURNS text
+CREATE OR REPLACE FUNCTION gavial.describe_process(process int) RETURNS text
     LANGUAGE sql VOLATILE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -27,7 +27,7 @@ AS $body$
             || coalesce(format(', in a transaction since %s', date_trunc('second', a.xact_start)), '') END
     FROM (VALUES ($1)) AS p (process) LEFT JOIN pg_stat_activity a ON a.pid = p.process WHERE p.process IS NOT NULL
 $body$;
-COMMENT ON FUNCTION gavial.process_words(int) IS 'a process of the server that others wait for, in words';
+COMMENT ON FUNCTION gavial.describe_process(int) IS 'a process of the server that others wait for, in words';
 
 CREATE OR REPLACE FUNCTION gavial.how_to_unblock(process int) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
@@ -75,7 +75,7 @@ AS $body$
     SELECT e.progress FROM gavial.executions e
     WHERE progress_of_firing.query = ANY (e.query_ids) AND e.finished IS NULL AND e.progress IS NOT NULL ORDER BY e.id DESC LIMIT 1
 $body$;
-COMMENT ON FUNCTION gavial.progress_of_firing(uuid) IS 'how far the firing has come that a query is worked by, if it lasts';
+COMMENT ON FUNCTION gavial.progress_of_firing(uuid) IS 'how far the run that computes a query has come, if it takes long';
 
 CREATE OR REPLACE VIEW gavial.awaited WITH (security_barrier) AS
     SELECT r.id, r.asked, r.state, coalesce(r.progress, gavial.progress_of_firing(r.query_id)) AS progress, r.sqlstate, r.message, r.detail, r.hint,
@@ -161,13 +161,13 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.progress_of(uuid, uuid) IS 'what is being done for a query, or for a statement that waits';
 
-CREATE OR REPLACE FUNCTION gavial.told(message text, detail text = NULL, hint text = NULL, sqlstate text = NULL) RETURNS jsonb
+CREATE OR REPLACE FUNCTION gavial.wait_message(message text, detail text = NULL, hint text = NULL, sqlstate text = NULL) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT jsonb_strip_nulls(jsonb_build_object('message', message, 'detail', detail, 'hint', hint, 'sqlstate', sqlstate))
 $body$;
-COMMENT ON FUNCTION gavial.told(text, text, text, text) IS 'what a statement that waits is told: a notice, or with an SQLSTATE how it ends';
+COMMENT ON FUNCTION gavial.wait_message(text, text, text, text) IS 'a notice for a statement that waits, or with an SQLSTATE the error that ends it';
 
 CREATE OR REPLACE FUNCTION gavial.sentence(words text) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -177,21 +177,21 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.sentence(text) IS 'a message as a sentence of a DETAIL';
 
-CREATE OR REPLACE FUNCTION gavial.when_again(moment timestamptz) RETURNS text
+CREATE OR REPLACE FUNCTION gavial.next_attempt_text(moment timestamptz) RETURNS text
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT CASE WHEN $1 > clock_timestamp() THEN format('It is tried again by itself, at %s at the latest.', date_trunc('second', $1))
            ELSE 'It is tried again by itself.' END
 $body$;
-COMMENT ON FUNCTION gavial.when_again(timestamptz) IS 'when what failed is tried again, as a sentence';
+COMMENT ON FUNCTION gavial.next_attempt_text(timestamptz) IS 'when what failed is tried again, as a sentence';
 
 CREATE OR REPLACE FUNCTION gavial.state_of_wait(query uuid, run uuid, waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
-    looked CONSTANT timestamptz := clock_timestamp();
+    polled_at CONSTANT timestamptz := clock_timestamp();
     began CONSTANT timestamptz := coalesce((SELECT a.asked FROM gavial.awaited a WHERE a.id = run), to_timestamp((waiting ->> 'since')::float8));
     present CONSTANT timestamptz := to_timestamp((waiting ->> 'present')::float8);
     -- A proxy that has no coordinator beside it waits for none to start; others start one again within ten seconds.
@@ -212,43 +212,43 @@ BEGIN
     WHERE s.state = 'stopped' ORDER BY s.relation LIMIT 1;
 
     IF standing.status = 'suspended' THEN
-        RETURN gavial.told(format('standing query "%s" is suspended', standing.name), gavial.sentence(standing.status_detail),
+        RETURN gavial.wait_message(format('standing query "%s" is suspended', standing.name), gavial.sentence(standing.status_detail),
             format('ALTER STANDING QUERY %I.%I RESUME', standing.schema_name, standing.name), '55000');
 
     ELSIF capture.state = 'paused' AND capture.attempted >= began THEN
         -- Also where copying a table has ended all work on this database.
-        RETURN gavial.told('changes cannot be captured', gavial.sentence(capture.detail),
-            'Free space on the disk of the warehouse. Nothing is lost. ' || gavial.when_again(capture.next_attempt), '53100');
+        RETURN gavial.wait_message('changes cannot be captured', gavial.sentence(capture.detail),
+            'Free space on the disk of the warehouse. Nothing is lost. ' || gavial.next_attempt_text(capture.next_attempt), '53100');
 
     ELSIF coordinator.process IS NULL AND capture.attempted >= began THEN
-        RETURN gavial.told('the coordinator cannot work on this database', gavial.sentence(capture.detail),
-            gavial.when_again(capture.next_attempt) || ' Run the statement again when that is mended.', '57P03');
-    ELSIF coordinator.process IS NULL AND looked > present + patience THEN
-        RETURN gavial.told('no coordinator is at work on this database',
+        RETURN gavial.wait_message('the coordinator cannot work on this database', gavial.sentence(capture.detail),
+            gavial.next_attempt_text(capture.next_attempt) || ' Run the statement again when that is mended.', '57P03');
+    ELSIF coordinator.process IS NULL AND polled_at > present + patience THEN
+        RETURN gavial.wait_message('no coordinator is at work on this database',
             CASE WHEN capture.attempted IS NOT NULL THEN gavial.sentence(capture.detail) END,
             CASE WHEN patience = '0' THEN 'Start "gavial serve" without --proxy-only for this server, and try again.'
                  ELSE 'The log of "gavial serve" says why it does not work on this database.' END, '57P03');
     ELSIF coordinator.process IS NULL THEN
-        RETURN gavial.told('waiting for the coordinator to begin work on this database',
-            CASE WHEN capture.attempted IS NOT NULL THEN concat_ws(' ', gavial.sentence(capture.detail), gavial.when_again(capture.next_attempt)) END);
-    ELSIF looked > coordinator.seen + interval '30 seconds' THEN
-        RETURN gavial.told('the coordinator does not answer',
+        RETURN gavial.wait_message('waiting for the coordinator to begin work on this database',
+            CASE WHEN capture.attempted IS NOT NULL THEN concat_ws(' ', gavial.sentence(capture.detail), gavial.next_attempt_text(capture.next_attempt)) END);
+    ELSIF polled_at > coordinator.seen + interval '30 seconds' THEN
+        RETURN gavial.wait_message('the coordinator does not answer',
             format('It holds its lock on this database in process %s of the server, and was last seen at %s.', coordinator.process, date_trunc('second', coordinator.seen)),
             'Its process "python -m coordinator" may be stopped. When it is ended, "gavial serve" starts another.', '57P03');
-    ELSIF looked > coordinator.seen + interval '5 seconds' THEN
-        RETURN gavial.told(format('waiting for the coordinator, which was last seen at %s', date_trunc('second', coordinator.seen)));
+    ELSIF polled_at > coordinator.seen + interval '5 seconds' THEN
+        RETURN gavial.wait_message(format('waiting for the coordinator, which was last seen at %s', date_trunc('second', coordinator.seen)));
 
     ELSIF capture.state = 'failed' AND capture.attempted >= began THEN
-        RETURN gavial.told('changes cannot be captured', gavial.sentence(capture.detail),
-            'Nothing is lost. ' || gavial.when_again(capture.next_attempt), '55000');
+        RETURN gavial.wait_message('changes cannot be captured', gavial.sentence(capture.detail),
+            'Nothing is lost. ' || gavial.next_attempt_text(capture.next_attempt), '55000');
     ELSIF capture.state IN ('paused', 'failed') THEN
-        RETURN gavial.told('waiting for capture, which failed: ' || capture.detail, gavial.when_again(capture.next_attempt));
+        RETURN gavial.wait_message('waiting for capture, which failed: ' || capture.detail, gavial.next_attempt_text(capture.next_attempt));
     ELSIF stopped.attempted >= began THEN
-        RETURN gavial.told(format('standing query "%s" is in error', standing.name),
+        RETURN gavial.wait_message(format('standing query "%s" is in error', standing.name),
             gavial.sentence(format('table %s cannot be captured: %s', stopped.relation, stopped.detail)),
             'It is tried again by itself, ever less often, and whenever a statement waits for it.', '55000');
     ELSIF stopped.relation IS NOT NULL THEN
-        RETURN gavial.told(format('waiting until table %s is tried again, which cannot be captured: %s', stopped.relation, stopped.detail));
+        RETURN gavial.wait_message(format('waiting until table %s is tried again, which cannot be captured: %s', stopped.relation, stopped.detail));
     END IF;
 
     blocker := coalesce(gavial.holder_of_result(query, run), gavial.blocker(ARRAY['gavial answers', 'gavial capture', format('gavial position %s', run)] || ARRAY(
@@ -256,12 +256,12 @@ BEGIN
         WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation)
                       WHERE s.state IN ('joining', 'copying')))));
     IF blocker IS NULL THEN
-        RETURN gavial.told(gavial.progress_of(query, run));
+        RETURN gavial.wait_message(gavial.progress_of(query, run));
     END IF;
     gives_up := (waiting ->> 'blocked')::float8 > blocked_patience;
-    RETURN gavial.told(CASE WHEN gives_up THEN 'gave up waiting for ' ELSE 'waiting for ' END || gavial.process_words(blocker), NULL,
+    RETURN gavial.wait_message(CASE WHEN gives_up THEN 'gave up waiting for ' ELSE 'waiting for ' END || gavial.describe_process(blocker), NULL,
         gavial.how_to_unblock(blocker), CASE WHEN gives_up THEN '55P03' END) || '{"blocked": true}';
 END
 $body$;
 COMMENT ON FUNCTION gavial.state_of_wait(uuid, uuid, jsonb) IS
-    'what a statement that waits is told of what it waits for; with an SQLSTATE where nothing is done for it, or will be soon';
+    'a notice of what a statement waits for; with an SQLSTATE where waiting is in vain';

@@ -1,4 +1,4 @@
--- Statements that wait for the coordinator: on the client's own backend, a transaction for each look, so that any
+-- Statements that wait for the coordinator: on the client's own backend, a transaction for each poll, so that any
 -- snapshot is a new one and that cancelling and statement_timeout work. Procedures that end transactions may have no
 -- settings of their own: everything in them is qualified, and they have no operator.
 CREATE OR REPLACE FUNCTION gavial.refusal_to_commit() RETURNS text
@@ -16,7 +16,7 @@ END
 $body$;
 COMMENT ON FUNCTION gavial.refusal_to_commit() IS 'in the session''s language, what PostgreSQL says to COMMIT where a procedure may not end the transaction';
 
-CREATE OR REPLACE PROCEDURE gavial.look_around(INOUT alone boolean)
+CREATE OR REPLACE PROCEDURE gavial.detect_transaction_block(INOUT alone boolean)
     LANGUAGE plpgsql
 AS $body$
 DECLARE
@@ -30,7 +30,7 @@ EXCEPTION WHEN invalid_transaction_termination THEN
     alone := gavial.is_alone(words);
 END
 $body$;
-COMMENT ON PROCEDURE gavial.look_around(boolean) IS 'whether the statement under way is a transaction of its own';
+COMMENT ON PROCEDURE gavial.detect_transaction_block(boolean) IS 'whether the statement under way is a transaction of its own';
 
 CREATE OR REPLACE FUNCTION gavial.is_alone(words text) RETURNS boolean
     LANGUAGE sql
@@ -64,7 +64,7 @@ BEGIN
     RETURN gavial.request('refresh', target, NULL, jsonb_build_object('run', run));
 END
 $body$;
-COMMENT ON FUNCTION gavial.refresh_command(regclass, jsonb, uuid) IS 'the command that asks for a new answer';
+COMMENT ON FUNCTION gavial.refresh_command(regclass, jsonb, uuid) IS 'the command that asks for a new result';
 
 CREATE OR REPLACE FUNCTION gavial.ask(kind text, result oid, run uuid, process int) RETURNS void
     LANGUAGE plpgsql
@@ -106,8 +106,8 @@ CREATE OR REPLACE FUNCTION gavial.end_of_runs(waiting jsonb) RETURNS jsonb
     SET search_path = pg_catalog, pg_temp
     SET standard_conforming_strings = on
 AS $body$
-    -- Of several runs those that did well have published their results.
-    SELECT CASE WHEN jsonb_array_length(waiting -> 'runs') = 1 THEN min(f.state::text)::jsonb ELSE gavial.told(
+    -- Of several runs, those that succeeded have published their results.
+    SELECT CASE WHEN jsonb_array_length(waiting -> 'runs') = 1 THEN min(f.state::text)::jsonb ELSE gavial.wait_message(
         format('%s of %s standing queries are not refreshed: %s', count(*), jsonb_array_length(waiting -> 'runs'),
                string_agg(waiting #>> ARRAY['names', r.run], ', ' ORDER BY r.place)),
         string_agg(format('%s: %s', waiting #>> ARRAY['names', r.run], gavial.sentence(f.state ->> 'message')), E'\n' ORDER BY r.place),
@@ -120,7 +120,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.end_of_runs(jsonb) IS 'how a statement ends all of whose runs have ended; null where none has failed';
 
-CREATE OR REPLACE FUNCTION gavial.news_of_runs(waiting jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION gavial.run_progress(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -135,9 +135,9 @@ BEGIN
         SELECT * INTO run FROM gavial.awaited r WHERE r.id = awaited::uuid;
         IF run.id IS NULL THEN
             -- Its runs go with a query.
-            waiting := gavial.with_failure(waiting, awaited, gavial.told('the standing query was dropped', NULL, NULL, '42704'));
+            waiting := gavial.with_failure(waiting, awaited, gavial.wait_message('the standing query was dropped', NULL, NULL, '42704'));
         ELSIF run.state = 'failed' THEN
-            waiting := gavial.with_failure(waiting, awaited, gavial.told(run.message, run.detail, run.hint, run.sqlstate));
+            waiting := gavial.with_failure(waiting, awaited, gavial.wait_message(run.message, run.detail, run.hint, run.sqlstate));
         ELSIF run.state <> 'done' AND coming IS NULL THEN
             coming := jsonb_build_object('run', run.id, 'of', run.query_id);
         END IF;
@@ -149,10 +149,10 @@ BEGIN
     RETURN CASE WHEN state IS NOT NULL THEN waiting || jsonb_build_object('end', state) END;
 END
 $body$;
-COMMENT ON FUNCTION gavial.news_of_runs(jsonb) IS
-    'which run a client waits for; null when all are done, with an end when all have ended and some have failed';
+COMMENT ON FUNCTION gavial.run_progress(jsonb) IS
+    'which run a client waits for; null when all have succeeded, with the key "end" when all have ended and some have failed';
 
-CREATE OR REPLACE FUNCTION gavial.news_of_result(waiting jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION gavial.result_progress(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -161,17 +161,17 @@ DECLARE
 BEGIN
     SELECT * INTO standing FROM gavial.standing_queries q WHERE q.id = (waiting ->> 'query')::uuid;
     RETURN CASE
-        WHEN standing.id IS NULL THEN waiting || jsonb_build_object('end', gavial.told('the standing query was dropped', NULL, NULL, '42704'))
+        WHEN standing.id IS NULL THEN waiting || jsonb_build_object('end', gavial.wait_message('the standing query was dropped', NULL, NULL, '42704'))
         -- A table that cannot be captured is tried again: whether that ends the wait is not decided here.
         WHEN standing.status = 'initialising' OR standing.status = 'error' AND EXISTS (
             SELECT FROM gavial.reads_of(standing.id) r (relation) JOIN gavial.sources s USING (relation) WHERE s.state = 'stopped')
             THEN waiting || jsonb_build_object('of', standing.id)
-        WHEN standing.status <> 'active' THEN waiting || jsonb_build_object('end', gavial.told(
+        WHEN standing.status <> 'active' THEN waiting || jsonb_build_object('end', gavial.wait_message(
             coalesce(standing.status_detail, 'it is ' || standing.status), NULL, NULL, coalesce(standing.status_sqlstate, '55000')))
     END;
 END
 $body$;
-COMMENT ON FUNCTION gavial.news_of_result(jsonb) IS 'the query whose first result a client waits for; null when it is there, with an end when it failed';
+COMMENT ON FUNCTION gavial.result_progress(jsonb) IS 'the query whose first result a client waits for; null when it is there, with the key "end" when it has failed';
 
 CREATE OR REPLACE FUNCTION gavial.phase(state jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -182,7 +182,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.phase(jsonb) IS 'what a statement that waits is told, but for how far that has come: each is told once';
 
-CREATE OR REPLACE FUNCTION gavial.looked(waiting jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION gavial.poll(waiting jsonb) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -190,12 +190,12 @@ DECLARE
     seconds CONSTANT float8 := extract(epoch FROM clock_timestamp());
     state jsonb;
 BEGIN
-    -- Of what is over within a second nobody wants to hear; who makes a query wants to.
-    waiting := jsonb_build_object('since', seconds, 'present', seconds, 'looked', seconds, 'blocked', 0, 'pause', 0.005,
-        'told', jsonb_build_array(),
+    -- A client hears nothing of a wait that is over within a second, but always of a query that it makes.
+    waiting := jsonb_build_object('since', seconds, 'present', seconds, 'polled', seconds, 'blocked', 0, 'pause', 0.005,
+        'noticed', jsonb_build_array(),
         'next', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 0.25 END,
-        'tells', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 1 END) || waiting;
-    waiting := CASE WHEN waiting ? 'query' THEN gavial.news_of_result(waiting) ELSE gavial.news_of_runs(waiting) END;
+        'notices_from', seconds + CASE WHEN waiting ? 'query' THEN 0 ELSE 1 END) || waiting;
+    waiting := CASE WHEN waiting ? 'query' THEN gavial.result_progress(waiting) ELSE gavial.run_progress(waiting) END;
     IF waiting IS NULL OR waiting ? 'end' THEN
         RETURN waiting;
     END IF;
@@ -212,19 +212,19 @@ BEGIN
             RETURN gavial.with_failure(waiting, waiting ->> 'run', state);
         ELSIF state ? 'sqlstate' THEN
             RETURN waiting || jsonb_build_object('end', state);
-        ELSIF seconds >= (waiting ->> 'tells')::float8 AND NOT waiting -> 'told' ? gavial.phase(state) THEN
-            waiting := jsonb_set(waiting, '{told}', (waiting -> 'told') || to_jsonb(gavial.phase(state)));
+        ELSIF seconds >= (waiting ->> 'notices_from')::float8 AND NOT waiting -> 'noticed' ? gavial.phase(state) THEN
+            waiting := jsonb_set(waiting, '{noticed}', (waiting -> 'noticed') || to_jsonb(gavial.phase(state)));
             RAISE NOTICE USING MESSAGE = state ->> 'message', DETAIL = coalesce(state ->> 'detail', ''), HINT = coalesce(state ->> 'hint', '');
         END IF;
-        waiting := waiting || jsonb_build_object('looked', seconds, 'next', seconds + 0.25)
-            || CASE WHEN state ? 'blocked' THEN jsonb_build_object('blocked', (waiting ->> 'blocked')::float8 + seconds - (waiting ->> 'looked')::float8) ELSE '{}' END
+        waiting := waiting || jsonb_build_object('polled', seconds, 'next', seconds + 0.25)
+            || CASE WHEN state ? 'blocked' THEN jsonb_build_object('blocked', (waiting ->> 'blocked')::float8 + seconds - (waiting ->> 'polled')::float8) ELSE '{}' END
             || CASE WHEN EXISTS (SELECT FROM gavial.coordinator()) THEN jsonb_build_object('present', seconds) ELSE '{}' END;
     END IF;
     RETURN waiting || jsonb_build_object('pause', least((waiting ->> 'pause')::float8 * 1.2, 0.05));
 END
 $body$;
-COMMENT ON FUNCTION gavial.looked(jsonb) IS
-    'what is left to wait for, after telling the client how far it has come; null when nothing is, with an end when it ends otherwise';
+COMMENT ON FUNCTION gavial.poll(jsonb) IS
+    'what is left to wait for, after telling the client how far it has come; null when the wait is over, with the key "end" when it has failed';
 
 CREATE OR REPLACE FUNCTION gavial.end_wait(waiting jsonb) RETURNS void
     LANGUAGE plpgsql VOLATILE
@@ -250,15 +250,15 @@ BEGIN
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.end_wait(jsonb) IS 'how a statement ends that waited in vain: a query that was made stays';
+COMMENT ON FUNCTION gavial.end_wait(jsonb) IS 'ends a statement that waited in vain: with an error, or with a warning where a query was made, which stays';
 
-CREATE OR REPLACE FUNCTION gavial.rest(waiting jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION gavial.sleep_between_polls(waiting jsonb) RETURNS void
     LANGUAGE sql VOLATILE
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT pg_sleep((waiting ->> 'pause')::float8) WHERE NOT waiting ? 'end'
 $body$;
-COMMENT ON FUNCTION gavial.rest(jsonb) IS 'sleeps between two looks';
+COMMENT ON FUNCTION gavial.sleep_between_polls(jsonb) IS 'sleeps until it is time to poll again';
 
 CREATE OR REPLACE FUNCTION gavial.give_up(waiting jsonb) RETURNS void
     LANGUAGE sql VOLATILE SECURITY DEFINER
@@ -266,7 +266,7 @@ CREATE OR REPLACE FUNCTION gavial.give_up(waiting jsonb) RETURNS void
 AS $body$
     DELETE FROM gavial.runs WHERE id IN (SELECT jsonb_array_elements_text(waiting -> 'runs')::uuid)
 $body$;
-COMMENT ON FUNCTION gavial.give_up(jsonb) IS 'takes back what a client no longer waits for';
+COMMENT ON FUNCTION gavial.give_up(jsonb) IS 'removes the runs that a client no longer waits for';
 
 CREATE OR REPLACE PROCEDURE gavial.wait(waiting jsonb)
     LANGUAGE plpgsql
@@ -277,11 +277,11 @@ DECLARE
 BEGIN
     LOOP
         BEGIN
-            left_over := gavial.looked(left_over);
-            PERFORM gavial.rest(left_over);
+            left_over := gavial.poll(left_over);
+            PERFORM gavial.sleep_between_polls(left_over);
         EXCEPTION WHEN query_canceled THEN
             GET STACKED DIAGNOSTICS words = MESSAGE_TEXT;
-            left_over := pg_catalog.jsonb_set(waiting, '{end}', gavial.told(words, NULL, NULL, '57014'));
+            left_over := pg_catalog.jsonb_set(waiting, '{end}', gavial.wait_message(words, NULL, NULL, '57014'));
         END;
         EXIT WHEN left_over IS NULL OR pg_catalog.jsonb_exists(left_over, 'end');
         COMMIT;
@@ -293,7 +293,7 @@ BEGIN
     END IF;
 END
 $body$;
-COMMENT ON PROCEDURE gavial.wait(jsonb) IS 'waits for runs, or for the first answer of a query';
+COMMENT ON PROCEDURE gavial.wait(jsonb) IS 'waits for runs, or for the first result of a query';
 
 CREATE OR REPLACE PROCEDURE gavial.refresh(requests jsonb, tag text)
     LANGUAGE plpgsql
@@ -305,7 +305,7 @@ DECLARE
     runs pg_catalog.uuid[];
     names pg_catalog.jsonb := '{}';
 BEGIN
-    CALL gavial.look_around(alone);
+    CALL gavial.detect_transaction_block(alone);
     PERFORM gavial.require_alone(alone, tag);
     FOR request IN SELECT pg_catalog.jsonb_array_elements(requests) LOOP
         run := pg_catalog.gen_random_uuid();
@@ -322,13 +322,13 @@ END
 $body$;
 COMMENT ON PROCEDURE gavial.refresh(jsonb, text) IS 'REFRESH STANDING QUERY';
 
-CREATE OR REPLACE FUNCTION gavial.first_answer(target regclass) RETURNS jsonb
+CREATE OR REPLACE FUNCTION gavial.first_result(target regclass) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT jsonb_build_object('query', s.id, 'since', extract(epoch FROM now())) FROM gavial.standing_queries s WHERE s.table_oid = target
 $body$;
-COMMENT ON FUNCTION gavial.first_answer(regclass) IS 'what CREATE waits for';
+COMMENT ON FUNCTION gavial.first_result(regclass) IS 'what CREATE waits for';
 
 CREATE OR REPLACE FUNCTION gavial.may_wait(requests jsonb, alone boolean) RETURNS boolean
     LANGUAGE sql
@@ -345,11 +345,11 @@ DECLARE
     alone pg_catalog.bool;
     waiting pg_catalog.jsonb;
 BEGIN
-    CALL gavial.look_around(alone);
+    CALL gavial.detect_transaction_block(alone);
     alone := gavial.may_wait(requests, alone);
     requests := pg_catalog.jsonb_set(requests, '{0,waits}', pg_catalog.to_jsonb(alone));
     CALL gavial.perform(requests, tag);
-    waiting := gavial.first_answer(pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(requests, '0', 'as_written')));
+    waiting := gavial.first_result(pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(requests, '0', 'as_written')));
     IF alone THEN
         COMMIT;
         CALL gavial.wait(waiting);

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW gavial.verifications WITH (security_barrier) AS
     WHERE pg_has_role(c.relowner, 'USAGE');
 COMMENT ON VIEW gavial.verifications IS 'what statements under way wait for, and what VERIFY has found, for those who may act as the owner';
 COMMENT ON COLUMN gavial.verifications.run_id IS 'the run';
-COMMENT ON COLUMN gavial.verifications.position IS 'position in the WAL that was verified, or of the answer';
+COMMENT ON COLUMN gavial.verifications.position IS 'position in the WAL that was verified, or of the result';
 COMMENT ON COLUMN gavial.verifications.side IS 'missing or superfluous; null where nothing differs';
 COMMENT ON COLUMN gavial.verifications.row_text IS 'the row as text';
 COMMENT ON COLUMN gavial.verifications.rows IS 'how many times more';
@@ -22,7 +22,7 @@ AS $body$
 DECLARE
     patience CONSTANT interval := '20 seconds';
     asked CONSTANT timestamptz := clock_timestamp();
-    told timestamptz := asked;
+    last_notice timestamptz := asked;
 BEGIN
     IF coalesce(current_setting('gavial.nonce', true), '') = '' THEN
         PERFORM gavial.refuse('57P03', format('%s runs through Gavial only', statement));
@@ -35,13 +35,13 @@ BEGIN
         IF clock_timestamp() > asked + patience THEN
             PERFORM gavial.refuse('57P03', format('%s could not begin', statement),
                 'The proxy could not enter it: its log says why.', 'Try again.');
-        ELSIF clock_timestamp() > told + interval '1 second' THEN
-            IF told = asked THEN
+        ELSIF clock_timestamp() > last_notice + interval '1 second' THEN
+            IF last_notice = asked THEN
                 RAISE NOTICE USING MESSAGE = format('waiting for the proxy to enter %s', statement),
                     DETAIL = 'For that it needs a connection of its own to the server.';
             END IF;
             PERFORM gavial.tell_proxy('waiting');
-            told := clock_timestamp();
+            last_notice := clock_timestamp();
         END IF;
         PERFORM pg_sleep(0.005);
     END LOOP;
@@ -59,12 +59,12 @@ DECLARE
 BEGIN
     PERFORM gavial.await_run(kind, statement, target, run);
     LOOP
-        waiting := gavial.looked(waiting);
+        waiting := gavial.poll(waiting);
         EXIT WHEN waiting IS NULL;
         IF waiting ? 'end' THEN
             PERFORM gavial.end_wait(waiting);
         END IF;
-        PERFORM gavial.rest(waiting);
+        PERFORM gavial.sleep_between_polls(waiting);
     END LOOP;
     RETURN run;
 END
@@ -85,4 +85,4 @@ BEGIN
     WHERE v.run_id = run AND v.side IS NOT NULL ORDER BY v.side, v.row_text;
 END
 $body$;
-COMMENT ON FUNCTION gavial.verify(regclass, jsonb) IS 'answer of VERIFY STANDING QUERY';
+COMMENT ON FUNCTION gavial.verify(regclass, jsonb) IS 'the rows of VERIFY STANDING QUERY';

@@ -86,4 +86,4 @@ BEGIN
     RETURN (SELECT gavial.measured(s.id) FROM gavial.standing_queries s WHERE s.table_oid = target);
 END
 $body$;
-COMMENT ON FUNCTION gavial.analysed(regclass, jsonb) IS 'brings an answer up to date where EXPLAIN is to say what that takes';
+COMMENT ON FUNCTION gavial.analysed(regclass, jsonb) IS 'brings a result up to date where EXPLAIN is to say what that takes';

@@ -80,7 +80,7 @@ BEGIN
     RETURN QUERY SELECT pg_catalog.unnest(lines);
 END
 $body$;
-COMMENT ON FUNCTION gavial.explain(jsonb) IS 'answer of EXPLAIN STANDING QUERY and of EXPLAIN CREATE STANDING QUERY';
+COMMENT ON FUNCTION gavial.explain(jsonb) IS 'rows of EXPLAIN STANDING QUERY and of EXPLAIN CREATE STANDING QUERY';
 
 CREATE OR REPLACE FUNCTION gavial.explain_existing(target regclass, request jsonb) RETURNS SETOF text
     LANGUAGE plpgsql
@@ -169,7 +169,7 @@ BEGIN
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.explained_by_proxy(oid, jsonb, jsonb) IS 'how a query was bound and is worked: only the proxy knows';
+COMMENT ON FUNCTION gavial.explained_by_proxy(oid, jsonb, jsonb) IS 'how a query was bound and is computed: only the proxy knows';
 
 CREATE OR REPLACE FUNCTION gavial.show(target regclass, request jsonb) RETURNS TABLE (property text, value text)
     LANGUAGE plpgsql
@@ -183,4 +183,4 @@ BEGIN
     WHERE s.table_oid = target ORDER BY p.place;
 END
 $body$;
-COMMENT ON FUNCTION gavial.show(regclass, jsonb) IS 'answer of SHOW STANDING QUERY';
+COMMENT ON FUNCTION gavial.show(regclass, jsonb) IS 'rows of SHOW STANDING QUERY';

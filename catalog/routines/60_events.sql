@@ -36,7 +36,7 @@ BEGIN
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.on_drop() IS 'a standing query goes with its view, its answer or a table it reads';
+COMMENT ON FUNCTION gavial.on_drop() IS 'a standing query goes with its view, its result or a table it reads';
 
 CREATE OR REPLACE FUNCTION gavial.touched() RETURNS SETOF uuid
     LANGUAGE sql STABLE

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION gavial.columns_computed_anew(relation oid) RETURNS sm
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT ARRAY(
-        SELECT a.attnum FROM gavial.told_columns($1) a
+        SELECT a.attnum FROM gavial.captured_columns($1) a
         WHERE a.attgenerated <> '' OR NOT EXISTS (
             SELECT FROM jsonb_array_elements((
                 SELECT s.columns FROM gavial.schemas s WHERE s.relation = $1 ORDER BY s.version DESC LIMIT 1)) c
@@ -62,7 +62,7 @@ BEGIN
     END IF;
 END
 $body$;
-COMMENT ON FUNCTION gavial.on_rewrite() IS 'a captured table is copied anew when ALTER TABLE writes its rows anew, unless only columns that nobody reads changed';
+COMMENT ON FUNCTION gavial.on_rewrite() IS 'a captured table is copied again when ALTER TABLE rewrites it, unless only columns that nobody reads changed';
 
 DROP EVENT TRIGGER IF EXISTS gavial_rewrite;
 CREATE EVENT TRIGGER gavial_rewrite ON table_rewrite EXECUTE FUNCTION gavial.on_rewrite();

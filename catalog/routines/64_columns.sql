@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION gavial.columns_retyped(relation oid) RETURNS smallint
 AS $body$
     SELECT ARRAY(
         SELECT a.attnum
-        FROM gavial.sources s JOIN gavial.told_columns($1) a ON a.attnum <> ALL (s.outdated)
+        FROM gavial.sources s JOIN gavial.captured_columns($1) a ON a.attnum <> ALL (s.outdated)
         CROSS JOIN jsonb_array_elements((
             SELECT v.columns FROM gavial.schemas v WHERE v.relation = $1 ORDER BY v.version DESC LIMIT 1)) c
         WHERE s.relation = $1 AND (c ->> 0)::int = a.attnum
@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION gavial.new_columns(relation oid) RETURNS TABLE (numbe
     SET extra_float_digits = 1
 AS $body$
     SELECT a.attnum::int, a.atthasmissing AND l.known IS NULL, (a.attmissingval::text::text[])[1]
-    FROM gavial.told_columns($1) a CROSS JOIN LATERAL (
+    FROM gavial.captured_columns($1) a CROSS JOIN LATERAL (
         SELECT (SELECT c FROM jsonb_array_elements(s.columns) c WHERE (c ->> 0)::int = a.attnum) AS known
         FROM gavial.schemas s WHERE s.relation = $1 ORDER BY s.version DESC LIMIT 1
     ) l
@@ -65,7 +65,7 @@ BEGIN
 END
 $body$;
 COMMENT ON FUNCTION gavial.on_columns() IS
-    'keeps what columns are in older rows; a table of which no one value tells that is copied anew';
+    'keeps what columns are in older rows; a table of which no one value tells that is copied again';
 
 DROP EVENT TRIGGER IF EXISTS gavial_columns;
 CREATE EVENT TRIGGER gavial_columns ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION gavial.on_columns();

@@ -26,7 +26,7 @@ class Worked:
     their firings; rows written by subplan."""
 
     came: Mapping[int, int]
-    had: Mapping[int, int]
+    rows_at_last_run: Mapping[int, int]
     firings: Mapping[int, int]
     written: Mapping[int, int]
 
@@ -61,6 +61,6 @@ def is_moved(believed: float, now: float) -> bool:
     return most > _MOVED * least
 
 
-def has_read(had: int, came: int) -> bool:
-    """Whether a path has had most of what came: then what it wrote can be compared."""
-    return had >= _READ * came
+def has_read_most(rows_at_last_run: int, arrived: int) -> bool:
+    """Whether the last run of a path had most of the arrived rows: then what it wrote can be compared."""
+    return rows_at_last_run >= _READ * arrived

@@ -86,7 +86,10 @@ def _may_run(query: Running, position: int) -> bool:
 def _due_rows(tried: _Tried | None, query: Running, period: PacedPeriod) -> Mapping[Path, int]:
     """The rows of the period that have arrived for each path that is due."""
     rows_tried = _rows_tried(tried, query)
-    paths = [replace(paced, had=max(paced.had, rows_tried.get(paced.path, 0))) for paced in period.paths]
+    paths = [
+        replace(paced, rows_at_last_run=max(paced.rows_at_last_run, rows_tried.get(paced.path, 0)))
+        for paced in period.paths
+    ]
     tables = {paced.path: paced.tables for paced in paths}
     return {
         path: rows_of(tables[path], period.arrived) for path in due(paths, period.arrived, period.expected)

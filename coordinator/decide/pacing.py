@@ -21,7 +21,7 @@ class Paced:
     path: Path
     pace: int
     tables: frozenset[int]
-    had: int = 0
+    rows_at_last_run: int = 0
 
 
 def tables_below(plan: DeltaPlan, tables: Mapping[int, int]) -> Mapping[Path, frozenset[int]]:
@@ -50,7 +50,7 @@ def rows_of(tables: Iterable[int], came: Mapping[int, int]) -> int:
 def _is_due(paced: Paced, came: Mapping[int, int], expected: Mapping[int, float]) -> bool:
     now = rows_of(paced.tables, came)
     rows = outgrown(sum(expected.get(table, 0.0) for table in paced.tables), now)
-    return rows > 0 and _mark(paced.pace, now, rows) > _mark(paced.pace, paced.had, rows)
+    return rows > 0 and _mark(paced.pace, now, rows) > _mark(paced.pace, paced.rows_at_last_run, rows)
 
 
 def _mark(pace: int, came: int, expected: float) -> int:

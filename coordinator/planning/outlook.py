@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from catalog.postgres.schema import TableName
 from catalog.queries.executions import Measurement, Outcome
-from coordinator.decide.drift import Worked, has_read, is_misjudged, is_moved
+from coordinator.decide.drift import Worked, has_read_most, is_misjudged, is_moved
 from coordinator.decide.pacing import rows_of, tables_below
 from coordinator.firing.outcome import Fired, Share
 from planner.algebra.statistics import Statistics
@@ -68,7 +68,7 @@ class Outlook:
         """Where subplans that have read most of what came wrote more rows than believed, or fewer: which."""
         below = tables_below(self.simulation.plan, self.tables)
         read = [
-            has_read(worked.had.get(number, 0), rows_of(below[path], worked.came))
+            has_read_most(worked.rows_at_last_run.get(number, 0), rows_of(below[path], worked.came))
             for number, path in enumerate(self.simulation.paths)
         ]
         subplans = self._worked(worked.came, worked.firings)

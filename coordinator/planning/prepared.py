@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.capture.captured import told_columns
+from catalog.capture.captured import captured_columns
 from catalog.capture.store import held_epoch
 from catalog.errors import ObjectNotInState
 from catalog.postgres.base_types import base_type_name
@@ -66,7 +66,7 @@ def _require_captured(connection: Connection, work: Work) -> None:
     for buffer in work.plan.buffers:
         if not isinstance(buffer, TableBuffer):
             continue
-        told = told_columns(connection, work.tables[buffer.number])
+        told = captured_columns(connection, work.tables[buffer.number])
         for field, number in zip(buffer.fields, buffer.attributes, strict=True):
             if number not in told:
                 raise ObjectNotInState(

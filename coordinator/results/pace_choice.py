@@ -193,8 +193,10 @@ def _corrections(
 
 
 def _worked(connection: Connection, query: Running, period: Period) -> Worked:
-    had = {path: rows for path, (_pace, rows) in paces_of(connection, query.id).items()}
-    return Worked(period.came, had, firings(connection, query.id, 0), rows_written(connection, query.id, 0))
+    rows_at_last_run = {path: rows for path, (_pace, rows) in paces_of(connection, query.id).items()}
+    return Worked(
+        period.came, rows_at_last_run, firings(connection, query.id, 0), rows_written(connection, query.id, 0)
+    )
 
 
 def _is_reachable(schedule: Schedule, known: Weights, comes: bool) -> bool | None:

@@ -239,9 +239,9 @@ class StandingQuery:
         paces = paces_of(connection, self.query.id)
         below = tables_below(self.work.plan, self.work.tables)
         return tuple(
-            Paced(path, pace, below[path], had)
+            Paced(path, pace, below[path], rows_at_last_run)
             for number, path in enumerate(paths(self.work.plan))
-            for pace, had in [paces.get(number, (1, 0))]
+            for pace, rows_at_last_run in [paces.get(number, (1, 0))]
         )
 
     def work_ahead(

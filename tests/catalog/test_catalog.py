@@ -32,7 +32,7 @@ ROUTINES: Final = """
     FROM pg_proc p WHERE p.pronamespace = 'gavial'::regnamespace ORDER BY 1
 """
 UNPINNED: Final = {
-    "gavial.look_around(boolean)",
+    "gavial.detect_transaction_block(boolean)",
     "gavial.perform(jsonb,text)",
     "gavial.perform_and_wait(jsonb,text)",
     "gavial.refresh(jsonb,text)",

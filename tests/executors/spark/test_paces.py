@@ -104,7 +104,7 @@ class Rounds:
         if found:
             self.fire(found)
         self.paced = [
-            replace(each, had=rows_of(each.tables, self.came)) if each.path in found else each
+            replace(each, rows_at_last_run=rows_of(each.tables, self.came)) if each.path in found else each
             for each in self.paced
         ]
         return len(found)
@@ -113,7 +113,7 @@ class Rounds:
         """Everything is flushed, a period begins; the answer."""
         self.fire()
         self.came.clear()
-        self.paced = [replace(each, had=0) for each in self.paced]
+        self.paced = [replace(each, rows_at_last_run=0) for each in self.paced]
         answer = self.work.plan.answer
         shelf = Shelf(self.work, self.warehouse, self.manifest)
         schema = self.work.schemas[answer]

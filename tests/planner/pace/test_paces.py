@@ -58,7 +58,7 @@ class Period:
             if chosen:
                 self.replay.fire(subplan, kept)
         self.paced = [
-            replace(each, had=rows_of(each.tables, self.came)) if each.path in paths else each
+            replace(each, rows_at_last_run=rows_of(each.tables, self.came)) if each.path in paths else each
             for each in self.paced
         ]
 
@@ -66,7 +66,7 @@ class Period:
         """The trigger fires."""
         self.replay.fire_all()
         self.came.clear()
-        self.paced = [replace(each, had=0) for each in self.paced]
+        self.paced = [replace(each, rows_at_last_run=0) for each in self.paced]
 
 
 @settings(max_examples=400)
@@ -106,7 +106,7 @@ def test_the_answer_is_right_at_every_trigger(
 
 
 @pytest.mark.parametrize(
-    ("pace", "had", "came", "expected", "is_due"),
+    ("pace", "rows_at_last_run", "came", "expected", "is_due"),
     [
         (4, 0, 24, 100, False),
         (4, 0, 25, 100, True),
@@ -129,8 +129,8 @@ def test_the_answer_is_right_at_every_trigger(
         (1, 0, 1000, 100, False),
     ],
 )
-def test_marks(pace: int, had: int, came: int, expected: float, is_due: bool) -> None:
-    paced = Paced(ONE, pace, frozenset({ORDERS, LINES}), had)
+def test_marks(pace: int, rows_at_last_run: int, came: int, expected: float, is_due: bool) -> None:
+    paced = Paced(ONE, pace, frozenset({ORDERS, LINES}), rows_at_last_run)
     found = due([paced], {ORDERS: came // 2, LINES: came - came // 2, 7: 1000}, {ORDERS: expected, 7: 9.0})
     assert found == ((ONE,) if is_due else ())
 
@@ -141,5 +141,5 @@ def test_a_pace_is_so_many_firings_however_rows_come() -> None:
     for came in range(0, 1000, 7):
         if due([paced], {ORDERS: came}, {ORDERS: 1000.0}):
             firings += 1
-            paced = replace(paced, had=came)
+            paced = replace(paced, rows_at_last_run=came)
     assert firings == 9

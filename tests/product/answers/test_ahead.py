@@ -210,15 +210,17 @@ def test_what_is_worked_early_outlives_the_server(postgres18: Server, database: 
         wait_until_early(user, 1)
     with serve() as proxy, session(proxy.dsn(dbname=database)) as user:
         work_often(user, "q", choice)
-        had = max(rows for _path, rows in of_query(user, "paths", "path, had"))
-        assert had > 0
+        rows_at_last_run = max(rows for _path, rows in of_query(user, "paths", "path, rows_at_last_run"))
+        assert rows_at_last_run > 0
         change(user, 2)
         wait_until_early(user, 2)
-        assert max(rows for _path, rows in of_query(user, "paths", "path, had")) > had
+        assert (
+            max(rows for _path, rows in of_query(user, "paths", "path, rows_at_last_run")) > rows_at_last_run
+        )
         assert rows_of(user, "TABLE q") == answer
         change(user, 3)
         check(user, "q")
-        assert {rows for _path, rows in of_query(user, "paths", "path, had")} == {0}
+        assert {rows for _path, rows in of_query(user, "paths", "path, rows_at_last_run")} == {0}
         triggers = of_query(user, "triggers", "fired, goal, measured_final_work, batch_work, total_work, met")
         assert len(triggers) == 2
         _fired, goal, measured, batch, total, met = triggers[1]
