@@ -24,7 +24,7 @@ from catalog.capture.store import take_over
 from coordinator.process.capture_thread import Capturing
 from sources.old_rows.filling import Filling
 from sources.tables.joining import join_tables
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import enrol, one
 from tests.support.running.servers import wait_until
@@ -107,15 +107,15 @@ def following(laboratory: Laboratory, slot: str, tables: tuple[str, ...], how: s
     connection = laboratory.connection
     with psycopg.connect(laboratory.server.dsn(), autocommit=True) as session:
         home = laboratory.directory / slot
-        place = Place(laboratory.server.dsn(), take_over(session), Warehouse(str(home)))
-        with Capturing(place, slot, home / "scratch") as capturing:
+        site = CaptureSite(laboratory.server.dsn(), take_over(session), Warehouse(str(home)))
+        with Capturing(site, slot, home / "scratch") as capturing:
             wait_until(lambda: capturing.position() > 0, "capture does not begin")
             enrol(connection, tables)
-            while join_tables(session, place, capturing.position, always, place.warehouse.remove):
+            while join_tables(session, site, capturing.position, always, site.warehouse.remove):
                 pass
             for table in tables:
                 connection.execute("SELECT gavial.set_old_row(%s, %s)", (table, how))
-            Filling(session, place, capturing.mirrors, capturing.position, always).work()
+            Filling(session, site, capturing.mirrors, capturing.position, always).work()
             assert one(connection, BY, how, list(tables)) == len(tables)
             yield capturing
             connection.execute("SELECT gavial.dismiss()")

@@ -23,7 +23,7 @@ from catalog.postgres.shape import read_shape
 from coordinator.process.capture_thread import Capturing
 from sources.server.position import parse_lsn, take_position
 from sources.tables.snapshot import copy_table
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import coordinator, enrol, oid_of, one, wait_until_captured
 from tests.support.running.servers import Server, wait_until
@@ -78,8 +78,8 @@ class Laboratory:
     def capturing(self, slot: str) -> Iterator[Capturing]:
         """Capture in this process."""
         with psycopg.connect(self.server.dsn(), autocommit=True) as session:
-            place = Place(self.server.dsn(), take_over(session), Warehouse(str(self.directory / slot)))
-            with Capturing(place, slot, self.directory / "scratch") as capturing:
+            site = CaptureSite(self.server.dsn(), take_over(session), Warehouse(str(self.directory / slot)))
+            with Capturing(site, slot, self.directory / "scratch") as capturing:
                 wait_until(lambda: capturing.position() > 0, "capture does not begin")
                 yield capturing
 
@@ -91,10 +91,10 @@ def copying(laboratory: Laboratory, turns: int) -> tuple[Reading, ...]:
     dsn = laboratory.server.dsn()
 
     def ours(turn: int) -> Figures:
-        place = Place(dsn, 0, Warehouse(str(laboratory.directory / f"copy{turn}")))
+        site = CaptureSite(dsn, 0, Warehouse(str(laboratory.directory / f"copy{turn}")))
         started, cpu = time.perf_counter(), time.process_time()
         with take_position(dsn, always, print) as position:
-            copy_table(place, position, shape, always)
+            copy_table(site, position, shape, always)
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         return {SECONDS: seconds, PER_SECOND: rows / seconds, CPU: cpu / rows * 1e6}
 

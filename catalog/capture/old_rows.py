@@ -26,7 +26,7 @@ _FORGET: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTable:
+class FullIdentityTable:
     """A table whose changes tell whole old rows.
 
     `old_rows` names the file of its rows by key, if there is one. `wants_key`: they should be looked up by
@@ -39,9 +39,9 @@ class ToldTable:
     key: Sequence[int]
 
 
-def told_tables(connection: Connection) -> tuple[ToldTable, ...]:
+def full_identity_tables(connection: Connection) -> tuple[FullIdentityTable, ...]:
     """The tables whose changes tell whole old rows."""
-    return rows_of(connection, ToldTable, _TOLD)
+    return rows_of(connection, FullIdentityTable, _TOLD)
 
 
 def name_old_rows(connection: Connection, relation: int, file: str, key: Sequence[int]) -> bool:

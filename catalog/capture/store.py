@@ -62,7 +62,7 @@ _MANIFEST: Final = """
 
 _SOURCES: Final = """
     SELECT relation::oid::bigint, state, coalesce(emptied - '0/0', 0)::bigint AS emptied,
-        old_row_by = 'full' AS told, old_rows, coalesce(old_row_key, '{}')::int[] AS key,
+        old_row_by = 'full' AS full_old_rows, old_rows, coalesce(old_row_key, '{}')::int[] AS key,
         coalesce(leaves, '{}')::oid[]::int8[] AS leaves, wide::int[]
     FROM gavial.sources
 """
@@ -173,15 +173,15 @@ def _batch(*, bounds: Mapping[str, tuple[Bound, Bound, bool]], **others: Any) ->
 class SourceState:
     """What becomes of a table, and the position of its last TRUNCATE.
 
-    `leaves` are the tables under whose names its changes come. `told`: changes tell their whole old rows.
-    `old_rows` names the file of its rows by key, if there is one, and `key` the attnums of that; while old
-    rows are told it may still be filled. `wide` are the attnums of the columns with room for every value.
+    `leaves` are the tables under whose names its changes come. `full_old_rows`: updates and deletes send
+    whole old rows; meanwhile the file `old_rows`, which has its rows by key, may still be filled. `key` are
+    the attnums of that key, and `wide` those of the columns with room for every value.
     """
 
     relation: int
     state: str
     emptied: int
-    told: bool = True
+    full_old_rows: bool = True
     old_rows: str | None = None
     key: tuple[int, ...] = ()
     leaves: frozenset[int] = frozenset()

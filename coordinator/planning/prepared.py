@@ -25,7 +25,7 @@ from executors.rows import name_of
 from planner.delta.methods import methods_of
 from planner.delta.weighted import NodeBuffer, TableBuffer
 from planner.facts.rounded import rounded_outputs
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 _TIMES: Final = (Plain.TIME, ListOf(Plain.TIME), Shaped(ListOf(Plain.TIME)))
 
@@ -40,7 +40,7 @@ class Prepared:
 
 
 def prepare(
-    connection: Connection, place: Place, engine: Engine, query: Running, signatures: Signatures
+    connection: Connection, site: CaptureSite, engine: Engine, query: Running, signatures: Signatures
 ) -> Prepared:
     """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
     bound = bind_view(connection, query.view, signatures)
@@ -48,7 +48,7 @@ def prepare(
     maintainable = plan_as_kept(engine, bound, kept, methods_of(query.options))
     if maintainable is None:
         has_long_numbers = kept is not None and kept.statistics.long_numbers
-        maintainable = _plan_anew(connection, place, engine, query, bound, has_long_numbers)
+        maintainable = _plan_anew(connection, site, engine, query, bound, has_long_numbers)
     return prepare_planned(connection, query.id, query.result, bound, maintainable)
 
 
@@ -81,7 +81,7 @@ def _kept_plan(connection: Connection, query: Running) -> KeptPlan | None:
 
 def _plan_anew(
     connection: Connection,
-    place: Place,
+    site: CaptureSite,
     engine: Engine,
     query: Running,
     bound: Bound,
@@ -91,10 +91,10 @@ def _plan_anew(
     statistics = replace(read_statistics(connection, bound.tables), long_numbers=has_long_numbers)
     maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         lock_query(connection, query.id)
         files = save_plan(connection, query.id, maintainable.fingerprint, described, pattern)
-    place.warehouse.remove(files)
+    site.warehouse.remove(files)
     return maintainable
 
 

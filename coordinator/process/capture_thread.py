@@ -9,14 +9,16 @@ from types import TracebackType
 
 from sources.old_rows.mirrors import mirrors_beside
 from sources.stream.capture import Capture
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 
 class Capturing:
     """Captures inside its context; what ends it before is raised by `check`."""
 
-    def __init__(self, place: Place, slot: str, scratch: Path, allow_unbounded_wal: bool = False) -> None:
-        self._capture = Capture(place, slot, scratch, allow_unbounded_wal)
+    def __init__(
+        self, site: CaptureSite, slot: str, scratch: Path, allow_unbounded_wal: bool = False
+    ) -> None:
+        self._capture = Capture(site, slot, scratch, allow_unbounded_wal)
         self.mirrors = mirrors_beside(scratch)
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(1, "capture")

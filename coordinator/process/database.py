@@ -30,7 +30,7 @@ from sources.server.session import connect
 from sources.tables.dismissal import drop_slot, remove_dismissed, remove_unnamed
 from sources.tables.joining import join_tables, tell_of_slot
 from sources.tables.losses import forget_lost
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import Warehouse, error_of
 
 log = logging.getLogger(__name__)
@@ -118,45 +118,47 @@ class Database:
             tell_generated_columns(session)
             installation = check_identity(session)
             warehouse = Warehouse(f"{self._orders.warehouse}/{installation}")
-            place = Place(self._address, take_over(session), warehouse)
+            site = CaptureSite(self._address, take_over(session), warehouse)
             session.execute("LISTEN gavial")
             if has_batches(session):
-                forget_lost(session, place)
-            remove_unnamed(session, place)
+                forget_lost(session, site)
+            remove_unnamed(session, site)
             if has_tables(session):
                 if has_queries(session):  # and not only capture is needed, but Spark
                     self._engine.warm()
                 slot = f"gavial_{installation.hex}"
                 scratch = Path(self._orders.scratch, str(installation), "scratch")
                 with (
-                    Capturing(place, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
-                    ResultLoop(place, capturing.position, self._engine) as answers,
+                    Capturing(site, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
+                    ResultLoop(site, capturing.position, self._engine) as answers,
                 ):
-                    self._work(session, place, capturing, answers)
+                    self._work(session, site, capturing, answers)
             if not self._stop.is_set():
-                remove_dismissed(session, place)
-                remove_unnamed(session, place)
-                drop_slot(session, place)
+                remove_dismissed(session, site)
+                remove_unnamed(session, site)
+                drop_slot(session, site)
 
-    def _work(self, session: Connection, place: Place, capturing: Capturing, answers: ResultLoop) -> None:
+    def _work(
+        self, session: Connection, site: CaptureSite, capturing: Capturing, answers: ResultLoop
+    ) -> None:
         """Work until there are no tables any more; what ends capture or results is raised here."""
 
         def go_on() -> bool:
             return not self._stop.is_set() and capturing.runs and answers.runs
 
         retrying = Retrying()
-        filling = Filling(session, place, capturing.mirrors, capturing.position, go_on)
+        filling = Filling(session, site, capturing.mirrors, capturing.position, go_on)
         while go_on() and has_tables(session):
             begun = capturing.position() > 0
             if not begun:
-                tell_of_slot(session, place)
-            for table in copy_rewritten(session, place.epoch):
+                tell_of_slot(session, site)
+            for table in copy_rewritten(session, site.epoch):
                 log.info("table %s: a partition lies in another file; it is copied anew", table)
             retrying.step(session)
-            if not begun or not join_tables(session, place, capturing.position, go_on, answers.discard):
+            if not begun or not join_tables(session, site, capturing.position, go_on, answers.discard):
                 if begun:
                     filling.work()
-                remove_dismissed(session, place)
+                remove_dismissed(session, site)
                 for _ in session.notifies(timeout=_POLL_SECONDS if begun else _BEGIN_SECONDS, stop_after=1):
                     pass
         filling.remove_unnamed()

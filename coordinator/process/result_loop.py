@@ -21,18 +21,18 @@ from coordinator.firing.engine import EngineThread
 from coordinator.process.shell import DatabaseShell
 from coordinator.results.merging import Merging
 from sources.server.session import connect
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 
 class ResultLoop:
     """Runs inside its context, in a thread; what ends it before is raised by `check`."""
 
-    def __init__(self, place: Place, position: Callable[[], int], engine: EngineThread) -> None:
-        self._place = place
+    def __init__(self, site: CaptureSite, position: Callable[[], int], engine: EngineThread) -> None:
+        self._site = site
         self._position = position
         self._engine = engine
         self._stop = threading.Event()
-        self._merging = Merging(place, position)
+        self._merging = Merging(site, position)
         self._thread = ThreadPoolExecutor(1, "results")
         self._outcome = self._thread.submit(self._run)
 
@@ -61,11 +61,11 @@ class ResultLoop:
 
     def _run(self) -> None:
         """Compute results until told to stop; what fails is reported where users look, and tried again."""
-        with connect(self._place.address, "gavial answers") as connection:
+        with connect(self._site.address, "gavial answers") as connection:
             connection.execute("LISTEN gavial")
             forget_progress(connection)
             shell = DatabaseShell(
-                connection, self._place, self._position, self._engine, self._merging, self._stop
+                connection, self._site, self._position, self._engine, self._merging, self._stop
             )
             state = State()
             try:

@@ -61,7 +61,7 @@ from coordinator.results.merging import Merging
 from coordinator.results.pace_choice import PaceChoice
 from coordinator.results.publication import Result, publish
 from coordinator.verify.verifications import Verifications
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
 
@@ -75,19 +75,19 @@ class DatabaseShell:
     def __init__(
         self,
         connection: Connection,
-        place: Place,
+        site: CaptureSite,
         position: Callable[[], int],
         engine: EngineThread,
         merging: Merging,
         stop: threading.Event,
     ) -> None:
         self._connection = connection
-        self._place = place
+        self._site = site
         self._position = position
         self._stop = stop
-        self._queries = KnownQueries(place, engine, stop)
-        self._paces = PaceChoice(place, self._queries)
-        self._verifications = Verifications(place.address, position, self._queries)
+        self._queries = KnownQueries(site, engine, stop)
+        self._paces = PaceChoice(site, self._queries)
+        self._verifications = Verifications(site.address, position, self._queries)
         self._merging = merging
         self._results: dict[UUID, Result] = {}
 
@@ -130,7 +130,7 @@ class DatabaseShell:
         except Exception as error:
             if ends_all(error, connection):
                 raise
-            loss = loss_behind(connection, self._place, error, query.id, position)
+            loss = loss_behind(connection, self._site, error, query.id, position)
             if loss is not None:
                 self._queries.clear()
             log_failure(log, query, loss or error)
@@ -148,7 +148,7 @@ class DatabaseShell:
         }
         if current:
             failpoint("publish: fired")
-            errors |= publish(connection, self._place.epoch, current, waiting)
+            errors |= publish(connection, self._site.epoch, current, waiting)
         for result in results:
             if result.query.id not in errors:
                 result.standing.settle(result.ready)
@@ -258,9 +258,9 @@ class DatabaseShell:
     def collect_garbage(self) -> None:
         """Remove what was computed for queries that are gone, and is in the way of nobody."""
         with self._connection.transaction():
-            hold_epoch(self._connection, self._place.epoch)
+            hold_epoch(self._connection, self._site.epoch)
             files = forget_node_batches(self._connection)
-        self._place.warehouse.remove(files)
+        self._site.warehouse.remove(files)
 
     def _is_wanted(self, publication: Publication) -> bool:
         """Whether a statement still waits for it, or it would be due without one."""
@@ -275,7 +275,7 @@ class DatabaseShell:
                 tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
             case RecordFailure(query=query, status=status, failure=failure, refreshes=refreshes):
                 with connection.transaction():
-                    hold_epoch(connection, self._place.epoch)
+                    hold_epoch(connection, self._site.epoch)
                     # Of a query that somebody changes meanwhile nothing is said: it is tried as it is then.
                     if fail_query(connection, query, status, failure):
                         for refresh in refreshes:

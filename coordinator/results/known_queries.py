@@ -14,14 +14,14 @@ from catalog.postgres.signatures_reader import read_signatures
 from catalog.queries.running import Running, is_wanted
 from coordinator.firing.engine import EngineThread
 from coordinator.results.query import StandingQuery
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 
 class KnownQueries:
     """Plans queries when they are first asked for, and when they are not what they were any more."""
 
-    def __init__(self, place: Place, engine: EngineThread, stop: threading.Event) -> None:
-        self._place = place
+    def __init__(self, site: CaptureSite, engine: EngineThread, stop: threading.Event) -> None:
+        self._site = site
         self._engine = engine
         self._stop = stop
         self._known: dict[UUID, StandingQuery] = {}
@@ -31,7 +31,7 @@ class KnownQueries:
         """The query as it is planned."""
         known = self._known.get(query.id)
         if known is None or not known.is_planned_for(connection, query):
-            known = StandingQuery.plan(connection, self._place, self._engine, query, self._types())
+            known = StandingQuery.plan(connection, self._site, self._engine, query, self._types())
             self._known[query.id] = known
         return known
 
@@ -54,7 +54,7 @@ class KnownQueries:
 
     def _types(self) -> Signatures:
         if self._signatures is None:
-            self._signatures = asyncio.run(_read_signatures(self._place.address))
+            self._signatures = asyncio.run(_read_signatures(self._site.address))
         return self._signatures
 
 

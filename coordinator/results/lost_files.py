@@ -10,11 +10,11 @@ from catalog.errors import ConcurrentChange, DamagedBatch, EngineFailed, InputOu
 from catalog.queries.running import require_copied_before
 from coordinator.results.failing import ends_all
 from sources.tables.losses import forget_lost
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 
 def loss_behind(
-    connection: Connection, place: Place, error: Exception, query: UUID, position: int
+    connection: Connection, site: CaptureSite, error: Exception, query: UUID, position: int
 ) -> Exception | None:
     """What an error of a query at a position comes from, if files are lost: they are made anew from now on.
 
@@ -23,7 +23,7 @@ def loss_behind(
     if not isinstance(error, DamagedBatch | EngineFailed | InputOutputError | OSError):
         return None
     try:
-        lost = forget_lost(connection, place)
+        lost = forget_lost(connection, site)
         require_copied_before(connection, query, position)
     except Exception as other:
         if ends_all(other, connection):

@@ -13,7 +13,7 @@ from catalog.errors import DamagedBatch, InputOutputError
 from catalog.queries.mergeable_buffers import Mergeable, next_mergeable
 from coordinator.decide.actions import MergeOutcome
 from sources.warehouse.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)
@@ -26,8 +26,8 @@ class Merging:
     it has come further, for it has ended then whatever it was at.
     """
 
-    def __init__(self, place: Place, captured: Callable[[], int]) -> None:
-        self._place = place
+    def __init__(self, site: CaptureSite, captured: Callable[[], int]) -> None:
+        self._site = site
         self._captured = captured
         self._garbage: list[tuple[int, tuple[str, ...]]] = []
         self._discarded: SimpleQueue[tuple[str, ...]] = SimpleQueue()
@@ -39,7 +39,7 @@ class Merging:
     def remove_discarded(self) -> None:
         """Remove the files that others have discarded since."""
         while not self._discarded.empty():
-            self._place.warehouse.remove(self._discarded.get())
+            self._site.warehouse.remove(self._discarded.get())
 
     def merge(self, connection: Connection) -> MergeOutcome:
         """Merge a few batches of some buffer that has many."""
@@ -52,21 +52,21 @@ class Merging:
         except (DamagedBatch, InputOutputError, OSError) as error:
             log.error("buffer %s cannot be merged: %s", mergeable.buffer, error)
             if isinstance(error, DamagedBatch):
-                copy_anew(connection, self._place.epoch, mergeable.buffer, error.message)
+                copy_anew(connection, self._site.epoch, mergeable.buffer, error.message)
             return MergeOutcome.FAILED
         return MergeOutcome.MERGED
 
     def _merge(self, connection: Connection, mergeable: Mergeable) -> None:
         buffer = mergeable.buffer
-        files = merge_batches(connection, self._place, buffer, mergeable.below)
+        files = merge_batches(connection, self._site, buffer, mergeable.below)
         log.info("buffer %s: %d files are replaced", buffer, len(files))
         if is_table_buffer(buffer):
             self._garbage.append((self._captured(), files))
         else:
-            self._place.warehouse.remove(files)
+            self._site.warehouse.remove(files)
 
     def _remove(self) -> None:
         captured = self._captured()
         for _position, files in (garbage for garbage in self._garbage if garbage[0] < captured):
-            self._place.warehouse.remove(files)
+            self._site.warehouse.remove(files)
         self._garbage = [garbage for garbage in self._garbage if garbage[0] >= captured]

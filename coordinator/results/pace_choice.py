@@ -40,7 +40,7 @@ from planner.pace.choose import limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
 from planner.pace.schedule import Arrivals, Schedule, goal_of, is_wish
 from planner.pace.simulation import Corrections, OwnWeights
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +58,8 @@ class _Beginning:
 class PaceChoice:
     """Chooses the paces of a query's period from what the catalog knows, and stores them."""
 
-    def __init__(self, place: Place, known: KnownQueries) -> None:
-        self._place = place
+    def __init__(self, site: CaptureSite, known: KnownQueries) -> None:
+        self._site = site
         self._known = known
         self._beginnings: dict[UUID, _Beginning] = {}
         self._weights: Weights | None = None
@@ -106,7 +106,7 @@ class PaceChoice:
         goal = goal_of(query.options)
         schedule = scheduled(simulation, goal, knobs_of(goal.paces, simulation))
         with connection.transaction():
-            hold_epoch(connection, self._place.epoch)
+            hold_epoch(connection, self._site.epoch)
             lock_query(connection, query.id)
             save_paces(connection, query.id, paced_paths(schedule, prepared.work.plan))
             save_expected(connection, query.id, _rows(standing, arrivals))
@@ -152,7 +152,7 @@ class PaceChoice:
                 self._fitted = now
                 self._weights = fit(seen)
                 with connection.transaction():
-                    hold_epoch(connection, self._place.epoch)
+                    hold_epoch(connection, self._site.epoch)
                     save_weights(connection, self._weights)
         return self._weights
 

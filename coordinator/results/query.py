@@ -70,7 +70,7 @@ from executors.executor import Executor
 from executors.rows import arrow_schema
 from planner.delta.methods import methods_of
 from planner.pace.paths import Path, paths
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have; so is one by itself, CannotConvert."""
@@ -101,7 +101,7 @@ class StandingQuery:
     """What is known of a query while it is worked; `came`: the rows of the period that ended last, until
     its estimates are corrected by it. `is_outgrown`: its plan will not do any more."""
 
-    place: Place
+    site: CaptureSite
     engine: EngineThread
     query: Running
     prepared: Prepared
@@ -113,13 +113,17 @@ class StandingQuery:
 
     @staticmethod
     def plan(
-        connection: Connection, place: Place, engine: EngineThread, query: Running, signatures: Signatures
+        connection: Connection,
+        site: CaptureSite,
+        engine: EngineThread,
+        query: Running,
+        signatures: Signatures,
     ) -> StandingQuery:
         """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
         tables = tables_of(connection, query.id)
-        prepared = prepare(connection, place, engine.engine, query, signatures)
+        prepared = prepare(connection, site, engine.engine, query, signatures)
         return StandingQuery(
-            place, engine, query, prepared, offsets_from(offsets(connection, query.id)), tables
+            site, engine, query, prepared, offsets_from(offsets(connection, query.id)), tables
         )
 
     @property
@@ -167,7 +171,7 @@ class StandingQuery:
 
     def _outgrow(self, connection: Connection, error: Error) -> None:
         """Have it planned anew, once, where it failed by values that its plan does not reckon with."""
-        if note_rare_values(connection, self.place, self.work, error):
+        if note_rare_values(connection, self.site, self.work, error):
             self.is_outgrown = True
             raise ConcurrentChange(PLANNED_ANEW) from error
 
@@ -180,7 +184,7 @@ class StandingQuery:
         if not unstorable:
             return
         with connection.transaction():
-            hold_epoch(connection, self.place.epoch)
+            hold_epoch(connection, self.site.epoch)
             helped = {
                 (buffer, column)
                 for buffer, column in unstorable
@@ -212,7 +216,7 @@ class StandingQuery:
         offsets = NOTHING_READ if rebuild else self.offsets
         all_paths = range(len(paths(self.work.plan)))
         number = begin_execution(connection, self.query.id, all_paths, self.engine.name)
-        warehouse = self.place.warehouse
+        warehouse = self.site.warehouse
         progress = Progress(len(self.work.plan.subplans))
         telling = Telling(connection, number, progress, lambda: self.engine.starts, wanted)
 
@@ -262,7 +266,7 @@ class StandingQuery:
         number = begin_execution(
             connection, query.id, sorted(numbers[path] for path in due), self.engine.name
         )
-        warehouse = self.place.warehouse
+        warehouse = self.site.warehouse
 
         def work(executor: Executor) -> Fired:
             round_ = Round(executor, self.work, self.offsets, shelf, warehouse, number, consolidate)
@@ -273,7 +277,7 @@ class StandingQuery:
         committed = False
         try:
             with connection.transaction():
-                hold_epoch(connection, self.place.epoch)
+                hold_epoch(connection, self.site.epoch)
                 if self._is_as_planned(connection, query):
                     self._save(connection, number, position, fired, fired.offsets)
                     note_worked(connection, query.id, {numbers[path]: rows for path, rows in due.items()})
@@ -351,7 +355,7 @@ class StandingQuery:
         """What was computed is certain not to be committed, and with the connection nobody is told of it."""
         if ready.fired is None:
             return
-        self.place.warehouse.remove(batch.file for batch in ready.fired.batches)
+        self.site.warehouse.remove(batch.file for batch in ready.fired.batches)
         if connection is not None and not connection.closed:
             note_progress(connection, ready.number, None)
 
@@ -388,4 +392,4 @@ class StandingQuery:
     def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
         names = {self.work.name(buffer) for buffer in buffers}
         defaults = defaults_of(connection, names)
-        return Shelf(self.work, self.place.warehouse, manifest(connection, names), defaults)
+        return Shelf(self.work, self.site.warehouse, manifest(connection, names), defaults)

@@ -12,7 +12,7 @@ from catalog.capture.widening import expect_long_sums, expect_rare_values
 from catalog.errors import DatetimeOverflow, Error, NumericValueOutOfRange
 from catalog.postgres.storage import FREE_NUMERIC, Plain, Storage
 from coordinator.firing.work import Work
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 _RARE: Final[Mapping[type[Error], tuple[Storage, ...]]] = {
     NumericValueOutOfRange: (FREE_NUMERIC,),
@@ -27,7 +27,7 @@ _MET: Final = (
 PLANNED_ANEW: Final = "it is planned anew, for numbers of any length and infinite values"
 
 
-def note_rare_values(connection: Connection, place: Place, work: Work, error: Error) -> bool:
+def note_rare_values(connection: Connection, place: CaptureSite, work: Work, error: Error) -> bool:
     """Whether another plan may do better, now that columns or the query are known to have such values."""
     storages = _RARE.get(type(error))
     if storages is None or not error.message.startswith(_MET):

@@ -24,7 +24,7 @@ from proxy.processes.coordinator_supervisor import CoordinatorOptions
 from proxy.processes.data_directory import in_use
 from proxy.processes.serve import Service, serve
 from proxy.settings import Limits, Settings, Upstream, parse_upstream
-from sources.server.prerequisites import told
+from sources.server.prerequisites import lack_text
 
 _DATA: Final = click.option(
     "--data",
@@ -226,7 +226,7 @@ def doctor_command(data: Path, upstream: str | None) -> None:
 def install_command(upstream: str, login: str | None, allow_verifier: str | None) -> None:
     """Prepare a database of a PostgreSQL that Gavial stands in front of, and say what the server lacks."""
     for lack in asyncio.run(prepare(upstream, login, allow_verifier)):
-        click.echo(f"gavial: {told(lack)}", err=True)
+        click.echo(f"gavial: {lack_text(lack)}", err=True)
 
 
 def _check_spark(master: str | None, remote: str | None, memory: int | None) -> None:

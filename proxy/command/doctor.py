@@ -29,7 +29,7 @@ from executors.spark.machine import default_memory, memory_bytes
 from proxy.command.install import look
 from proxy.processes.data_directory import in_use
 from proxy.settings import parse_upstream
-from sources.server.prerequisites import told
+from sources.server.prerequisites import lack_text
 
 _PORT: Final = 5433
 _NEEDED_BYTES: Final = 200 * 10**6
@@ -90,7 +90,7 @@ def examine_server(upstream: str) -> tuple[Finding, ...]:
         Finding(
             Status.MISSING if lack.is_fatal else Status.WARN,
             "login" if lack.is_right else "server",
-            told(lack),
+            lack_text(lack),
         )
         for lack in missing
     )

@@ -21,7 +21,7 @@ from executors.spark.machine import default_memory
 from proxy.net.control import Control
 from proxy.net.prerequisites import lacks_under
 from proxy.settings import Settings
-from sources.server.prerequisites import told
+from sources.server.prerequisites import lack_text
 from sources.warehouse.warehouse import Warehouse
 
 _UNANSWERED = "standing queries are not answered"
@@ -66,7 +66,7 @@ def problems_of_server(settings: Settings) -> Iterator[str]:
         )
         return
     for lack in lacks_under(settings, facts):
-        yield f"{_UNANSWERED}: {told(lack)}"
+        yield f"{_UNANSWERED}: {lack_text(lack)}"
 
 
 def require_warehouse(orders: Orders) -> None:

@@ -16,14 +16,14 @@ _TRAILER: Final = b"\xff\xff"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CopiedRows:
     """Tuples of COPY's binary format, one behind the other, and where each begins."""
 
     data: bytes
     starts: npt.NDArray[np.int64]
 
 
-def copy_rows(connection: pq.abc.PGconn, query: bytes, size: int) -> Iterator[Rows]:
+def copy_rows(connection: pq.abc.PGconn, query: bytes, size: int) -> Iterator[CopiedRows]:
     """The rows of a query, in portions of a little more than `size` bytes."""
     started = connection.exec_(b"COPY (" + query + b") TO STDOUT (FORMAT binary)")
     if started.status != pq.ExecStatus.COPY_OUT:
@@ -33,10 +33,10 @@ def copy_rows(connection: pq.abc.PGconn, query: bytes, size: int) -> Iterator[Ro
         starts.append(len(data))
         data += row
         if len(data) >= size:
-            yield Rows(bytes(data), np.array(starts, np.int64))
+            yield CopiedRows(bytes(data), np.array(starts, np.int64))
             data, starts = bytearray(), []
     if starts:
-        yield Rows(bytes(data), np.array(starts, np.int64))
+        yield CopiedRows(bytes(data), np.array(starts, np.int64))
 
 
 def _rows(connection: pq.abc.PGconn) -> Iterator[memoryview]:

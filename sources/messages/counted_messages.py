@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sources.messages.octets import Mask, Octets
 from sources.messages.pgoutput import HEADER
-from sources.messages.row_messages import VOID, Portion, Rows
+from sources.messages.row_messages import VOID, Portion, RowMessages
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class Messages:
         return letters
 
 
-def messages_of(rows: Rows) -> Iterator[Messages]:
+def messages_of(rows: RowMessages) -> Iterator[Messages]:
     """The messages of a table, a bounded part at a time."""
     done = 0
     for portion in rows.portions():
@@ -52,7 +52,7 @@ def messages_of(rows: Rows) -> Iterator[Messages]:
         done += count
 
 
-def _counting(portion: Portion, rows: Rows, lsns: Numbers) -> Messages:
+def _counting(portion: Portion, rows: RowMessages, lsns: Numbers) -> Messages:
     octets = Octets(portion.data)
     ends = np.cumsum(portion.lengths)
     starts = ends - portion.lengths
@@ -70,7 +70,7 @@ def _counting(portion: Portion, rows: Rows, lsns: Numbers) -> Messages:
     )
 
 
-def _commit_lsns(rows: Rows, start: int, end: int) -> Numbers:
+def _commit_lsns(rows: RowMessages, start: int, end: int) -> Numbers:
     """The position of each row's commit."""
     counts, lsns = np.array(rows.commits, np.int64).T
     positions: Numbers = lsns[np.searchsorted(counts, np.arange(start, end), side="right")]

@@ -33,7 +33,7 @@ class Commit:
     time: datetime
 
 
-class ToldColumn(NamedTuple):
+class WireColumn(NamedTuple):
     """A column by name and type, as a relation message tells it."""
 
     name: str
@@ -49,7 +49,7 @@ class Relation:
     """
 
     oid: int
-    columns: tuple[ToldColumn, ...]
+    columns: tuple[WireColumn, ...]
     whole: bool = True
     key: tuple[int, ...] = ()
 
@@ -171,7 +171,7 @@ def _relation(data: bytes, at: int) -> Relation:
         if data[at] & 1:
             key.append(place)
         name, at = _text(data, at + 1)
-        columns.append(ToldColumn(name, *struct.unpack_from(">Ii", data, at)))
+        columns.append(WireColumn(name, *struct.unpack_from(">Ii", data, at)))
         at += 8
     return Relation(oid, tuple(columns), identity == b"f", tuple(key))
 

@@ -31,7 +31,7 @@ class Portion:
 
 
 @dataclass(slots=True, eq=False)
-class Rows:
+class RowMessages:
     """Row messages of one table, all of the same columns, in order.
 
     `commits` says with which transaction they were committed: so many of them, counted from the first one, by

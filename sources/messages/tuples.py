@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from catalog.errors import ProtocolViolation
-from sources.messages.copied_rows import Rows
+from sources.messages.copied_rows import CopiedRows
 from sources.messages.fields import Layout, walk
 from sources.messages.octets import Mask, Octets, Positions
 
@@ -83,13 +83,13 @@ def filled(new: bytes, old: bytes) -> bytes:
     return joined([before if after == b"u" else after for after, before in pairs])
 
 
-def buffer_of(rows: Sequence[bytes]) -> Rows:
+def buffer_of(rows: Sequence[bytes]) -> CopiedRows:
     """Rows one behind the other."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    return Rows(b"".join(rows), np.cumsum(lengths) - lengths)
+    return CopiedRows(b"".join(rows), np.cumsum(lengths) - lengths)
 
 
-def from_copy(rows: Rows, columns: int) -> Rows:
+def from_copy(rows: CopiedRows, columns: int) -> CopiedRows:
     """Rows that COPY sent as pgoutput sends them: a letter before each field, and nothing else for NULL."""
     octets = Octets(rows.data)
     cursors = rows.starts + 2
@@ -110,4 +110,4 @@ def from_copy(rows: Rows, columns: int) -> Rows:
     kept[(lengths[:, None] + np.arange(1, 5)).ravel()] = False
     before = np.cumsum(np.array(nulls).sum(axis=0)) - np.array(nulls).sum(axis=0)
     starts = rows.starts + columns * np.arange(len(rows.starts)) - 4 * before
-    return Rows(lettered[kept].tobytes(), starts)
+    return CopiedRows(lettered[kept].tobytes(), starts)

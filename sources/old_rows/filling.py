@@ -12,21 +12,27 @@ from typing import Final
 import psycopg
 from psycopg import Connection
 
-from catalog.capture.old_rows import forget_old_rows, name_old_rows, old_row_files, tell_keys, told_tables
+from catalog.capture.old_rows import (
+    forget_old_rows,
+    full_identity_tables,
+    name_old_rows,
+    old_row_files,
+    tell_keys,
+)
 from catalog.capture.store import held_epoch
 from catalog.failpoints import failpoint
 from catalog.postgres.shape import Leaf, Shape, read_shape
 from catalog.rows import value_of
-from sources.messages.copied_rows import Rows
+from sources.messages.copied_rows import CopiedRows
 from sources.messages.octets import Octets
-from sources.messages.pgoutput import ToldColumn
+from sources.messages.pgoutput import WireColumn
 from sources.messages.tuples import from_copy, tuples_at
 from sources.old_rows.mirror import Mirror, MirrorLost, Stored, make_mirror, prefix_of
 from sources.server.position import Position, Stopped, take_position
 from sources.tables.joining import tell, wait_for
 from sources.tables.snapshot import pieces_of, rows_of
 from sources.tables.versions import Version, version_of
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +50,13 @@ class Filling:
     def __init__(
         self,
         connection: Connection,
-        place: Place,
+        site: CaptureSite,
         directory: Path,
         passed: Callable[[], int],
         go_on: Callable[[], bool],
     ) -> None:
         self._connection = connection
-        self._place = place
+        self._site = site
         self._directory = directory
         self._passed = passed
         self._go_on = go_on
@@ -58,7 +64,7 @@ class Filling:
     def work(self) -> None:
         """A mirror that is complete is used from now on; others are made, or go."""
         left = []
-        for table in told_tables(self._connection):
+        for table in full_identity_tables(self._connection):
             if table.old_rows is None:
                 if table.wants_key:
                     self._fill(table.relation, table.key)
@@ -80,7 +86,7 @@ class Filling:
                 return
             # From here on, every change that is sealed goes to the mirror as well.
             shape = read_shape(self._connection, oid)
-            version = version_of(self._connection, oid, told_columns(shape), captured=True)
+            version = version_of(self._connection, oid, wire_columns(shape), captured=True)
             if version is None or version.columns != shape.columns:
                 return
             with self._position() as position:
@@ -97,12 +103,12 @@ class Filling:
 
     def _position(self) -> AbstractContextManager[Position]:
         return take_position(
-            self._place.address, self._go_on, lambda process: tell(self._connection, self._place, process)
+            self._site.address, self._go_on, lambda process: tell(self._connection, self._site, process)
         )
 
-    def _rows(self, position: Position, shape: Shape) -> Iterator[tuple[Leaf, Rows]]:
-        for piece in pieces_of(self._place.address, shape):
-            for rows in rows_of(self._place.address, position, shape, piece):
+    def _rows(self, position: Position, shape: Shape) -> Iterator[tuple[Leaf, CopiedRows]]:
+        for piece in pieces_of(self._site.address, shape):
+            for rows in rows_of(self._site.address, position, shape, piece):
                 if not self._go_on():
                     raise Stopped
                 yield piece.leaf, rows
@@ -122,7 +128,7 @@ class Filling:
     def _change(self, change: Callable[[], bool | None]) -> bool:
         """Whether there was something to change, and nobody has locked it; if so, there is a next time."""
         try:
-            with held_epoch(self._connection, self._place.epoch):
+            with held_epoch(self._connection, self._site.epoch):
                 return bool(change())
         except psycopg.errors.LockNotAvailable:
             return False
@@ -138,10 +144,10 @@ class Filling:
                 file.unlink(missing_ok=True)
 
 
-def told_columns(shape: Shape) -> tuple[ToldColumn, ...]:
+def wire_columns(shape: Shape) -> tuple[WireColumn, ...]:
     """The columns as the stream tells them."""
     return tuple(
-        ToldColumn(column.stored.name, column.type.oid, column.type.typmod) for column in shape.columns
+        WireColumn(column.stored.name, column.type.oid, column.type.typmod) for column in shape.columns
     )
 
 
@@ -150,7 +156,7 @@ def end_of_wal(connection: Connection) -> int:
     return int(value_of(connection, "SELECT (pg_current_wal_insert_lsn() - '0/0')::int8"))
 
 
-def _keep(rows: Rows, mirror: Mirror, version: Version, key: Sequence[int], prefix: bytes) -> None:
+def _keep(rows: CopiedRows, mirror: Mirror, version: Version, key: Sequence[int], prefix: bytes) -> None:
     """Portion by portion, for who follows changes waits meanwhile."""
     numbers = [column.number for column in version.columns]
     sent = from_copy(rows, len(numbers))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from sources.messages.copied_rows import Rows
+from sources.messages.copied_rows import CopiedRows
 from sources.messages.counted_messages import Messages
 from sources.messages.octets import Positions
 from sources.messages.pgoutput import DELETE, UPDATE
@@ -27,8 +27,8 @@ class Completed(NamedTuple):
     """Messages, the old rows of those that have one, and the new ones."""
 
     messages: Messages
-    old: Rows
-    new: Rows
+    old: CopiedRows
+    new: CopiedRows
 
 
 class Change(NamedTuple):
@@ -73,7 +73,7 @@ class Lookup:
         self._key = key
         self._renewed = renewed
         self._places = tuple(places or range(len(version.columns)))
-        self._told_key = [self._places[place] for place in key]
+        self._sent_key = [self._places[place] for place in key]
         self._prefix = prefix
 
     def completed(self, messages: Messages) -> Iterator[Completed]:
@@ -117,17 +117,17 @@ class Lookup:
         starts[tells] = before.ends + 1
         after = self._tuples(messages, starts[has_new])
         whole_rows = (letters[tells] == _TOLD).tolist()
-        told = zip(self._keys(before), self._rows(before), whole_rows, strict=True)
+        sent_rows = zip(self._keys(before), self._rows(before), whole_rows, strict=True)
         new = zip(self._keys(after), self._rows(after), after.partial.tolist(), strict=True)
         for kind, first in zip(messages.kinds.tolist(), letters.tolist(), strict=True):
-            old_key, old, whole = (None, None, False) if first == _NEW else next(told)
+            old_key, old, whole = (None, None, False) if first == _NEW else next(sent_rows)
             new_key, row, partial = (None, None, False) if kind == DELETE else next(new)
             if kind == UPDATE and old_key is None:
                 old_key = new_key
             yield Change(old_key, old if whole else None, new_key, row, partial)
 
     def _tuples(self, messages: Messages, starts: Positions) -> Tuples:
-        return tuples_at(messages.octets, starts, len(self._version.columns), self._told_key)
+        return tuples_at(messages.octets, starts, len(self._version.columns), self._sent_key)
 
     def _keys(self, tuples: Tuples) -> list[bytes]:
         return [self._prefix + key for key in tuples.keys] if self._prefix else tuples.keys

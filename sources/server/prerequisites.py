@@ -179,6 +179,6 @@ def remedy_of(missing: Sequence[Lack]) -> str:
     )
 
 
-def told(lack: Lack) -> str:
+def lack_text(lack: Lack) -> str:
     """What is missing and what to do, in one line."""
     return f"{lack.message} ({remedy_of((lack,))})"

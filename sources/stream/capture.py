@@ -34,7 +34,7 @@ from sources.stream.sealing import Sealer
 from sources.stream.slot import confirmed_position, free_slot, open_slot, require_settings
 from sources.stream.transactions import Assembler
 from sources.stream.watch import Watch
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import FULL
 
 log = logging.getLogger(__name__)
@@ -54,9 +54,11 @@ LONGEST_PAUSE_SECONDS: Final = 10.0
 class Capture:
     """Capture of one database; everything up to `position` is in the warehouse."""
 
-    def __init__(self, place: Place, slot: str, scratch: Path, allow_unbounded_wal: bool = False) -> None:
+    def __init__(
+        self, site: CaptureSite, slot: str, scratch: Path, allow_unbounded_wal: bool = False
+    ) -> None:
         self.position = 0
-        self._place = place
+        self._site = site
         self._slot = slot
         self._scratch = scratch
         self._allow_unbounded_wal = allow_unbounded_wal
@@ -88,39 +90,39 @@ class Capture:
 
     def _follow(self, go_on: Callable[[], bool]) -> None:
         """Changes as they come; what was not committed comes again the next time."""
-        place = self._place
-        with connect(place.address, "gavial catalog") as connection:
+        site = self._site
+        with connect(site.address, "gavial catalog") as connection:
             connection.execute("SET synchronous_commit = on")
-            require_epoch(connection, place.epoch)
+            require_epoch(connection, site.epoch)
             most = require_settings(connection, self._allow_unbounded_wal)
-            with replication_connection(place.address) as replication:
-                position = open_slot(connection, replication, place, self._slot, go_on)
+            with replication_connection(site.address) as replication:
+                position = open_slot(connection, replication, site, self._slot, go_on)
                 shutil.rmtree(self._scratch, ignore_errors=True)
                 self._scratch.mkdir(parents=True, mode=0o700)
                 free_slot(connection, self._slot)
                 if self._failed_at is None:
-                    note_capture(connection, place.epoch, "running", None)
-                watch = Watch(connection, place, self._slot, most)
+                    note_capture(connection, site.epoch, "running", None)
+                watch = Watch(connection, site, self._slot, most)
                 with closing(Mirrors(mirrors_beside(self._scratch))) as mirrors:
                     begin = self._begin(connection, mirrors, position)
                     stream = Stream(replication, self._slot, begin)
-                    sealer = Sealer(connection, place, mirrors, position, stream.report)
+                    sealer = Sealer(connection, site, mirrors, position, stream.report)
                     assembler = Assembler(begin, self._scratch)
-                    _Follower(self, connection, place, stream, assembler, sealer, position).run(go_on, watch)
+                    _Follower(self, connection, site, stream, assembler, sealer, position).run(go_on, watch)
 
     def _begin(self, connection: Connection, mirrors: Mirrors, position: int) -> int:
         """Where to begin so that the mirrors, too, miss nothing; what is confirmed all of them have."""
-        states = source_states(connection, self._place.epoch)
+        states = source_states(connection, self._site.epoch)
         names = [(oid, source.old_rows) for oid, source in states.items() if source.old_rows is not None]
         followed = mirrors.position(names)
         if followed is None or followed >= position:
             return position
         return min(max(followed, confirmed_position(connection, self._slot)), position)
 
-    def progressed(self, connection: Connection, position: int) -> None:
-        """Everything up to there is in the warehouse; a failure is over when that is more than before it."""
+    def on_progress(self, connection: Connection, position: int) -> None:
+        """Note that everything up to the position is in the warehouse; progress ends a failure."""
         if self._failed_at is not None and position > self._failed_at:
-            note_capture(connection, self._place.epoch, "running", None)
+            note_capture(connection, self._site.epoch, "running", None)
             self._failed_at = None
             self._backoff = self._backoff.anew()
         self.position = position
@@ -133,8 +135,8 @@ class Capture:
         pause = self._backoff.seconds
         attempt = Attempt(time.monotonic() - self._attempted, pause)
         try:
-            with connect(self._place.address, "gavial catalog") as connection:
-                note_failure(connection, state, detail, attempt, self._place.epoch)
+            with connect(self._site.address, "gavial catalog") as connection:
+                note_failure(connection, state, detail, attempt, self._site.epoch)
         except psycopg.Error as error:
             log.info("capture: cannot say so in the database: %s", error)
         end = time.monotonic() + pause
@@ -149,7 +151,7 @@ class _Follower:
         self,
         capture: Capture,
         connection: Connection,
-        place: Place,
+        site: CaptureSite,
         stream: Stream,
         assembler: Assembler,
         sealer: Sealer,
@@ -157,7 +159,7 @@ class _Follower:
     ) -> None:
         self._capture = capture
         self._connection = connection
-        self._place = place
+        self._site = site
         self._stream = stream
         self._assembler = assembler
         self._sealer = sealer
@@ -211,7 +213,7 @@ class _Follower:
         if ready.position > self._known and (sealed.batches or sealed.emptied or asked):
             commit_capture(
                 self._connection,
-                self._place.epoch,
+                self._site.epoch,
                 ready.position,
                 ready.time,
                 sealed.batches,
@@ -230,4 +232,4 @@ class _Follower:
 
     def _confirm(self, position: int) -> None:
         self._stream.confirm(position)
-        self._capture.progressed(self._connection, position)
+        self._capture.on_progress(self._connection, position)

@@ -18,7 +18,7 @@ from sources.decode.unstorable import joined, reasons_of, with_reasons
 from sources.messages.counted_messages import Messages, messages_of
 from sources.messages.fields import Layout
 from sources.messages.pgoutput import DELETE, INSERT, UPDATE
-from sources.messages.row_messages import Rows
+from sources.messages.row_messages import RowMessages
 from sources.old_rows.lookup import Lookup
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT
 
@@ -26,16 +26,16 @@ _WHOLE: Final = ord("O")
 
 
 def changes_of(
-    rows: Rows,
+    rows: RowMessages,
     columns: Sequence[Attribute],
     known: int,
     lookup: Lookup | None,
-    untold: Callable[[], None],
+    on_missing_old_row: Callable[[], None],
     places: Sequence[int] = (),
 ) -> Iterator[pa.Table]:
     """What rows of a table change behind the position `known`, a bounded part at a time.
 
-    Old rows are told, or looked up. Where neither is so `untold` raises, or those changes are left out.
+    Old rows are sent, or looked up. Elsewhere `on_missing_old_row` raises, or those changes are left out.
     `places` says where the columns stand in the rows of a partition, if not in the same order.
     """
     stored = [column.stored for column in columns]
@@ -44,11 +44,11 @@ def changes_of(
     for messages in messages_of(rows):
         if lookup is None:
             unknown = messages.behind(known)
-            told = unknown.where((unknown.kinds == INSERT) | (unknown.letters() == _WHOLE))
-            if len(told) < len(unknown):
-                untold()
-            old, new = _told(told, sent)
-            yield _table(told, _arranged(old, order), _arranged(new, order), columns)
+            complete = unknown.where((unknown.kinds == INSERT) | (unknown.letters() == _WHOLE))
+            if len(complete) < len(unknown):
+                on_missing_old_row()
+            old, new = _decoded(complete, sent)
+            yield _table(complete, _arranged(old, order), _arranged(new, order), columns)
         else:
             for part, olds, news in lookup.completed(messages):
                 before = decode_rows(olds.data, olds.starts, stored, Layout.PGOUTPUT)
@@ -57,8 +57,8 @@ def changes_of(
                 yield table if part.lsns[0] > known else table.filter(pc.field(COMMIT_LSN) > known)
 
 
-def _told(messages: Messages, stored: Sequence[StoredColumn]) -> tuple[Decoded, Decoded]:
-    """The old rows, which stand first where there is one, and the new ones."""
+def _decoded(messages: Messages, stored: Sequence[StoredColumn]) -> tuple[Decoded, Decoded]:
+    """The old rows, which come first where there are any, and the new ones."""
     has_old, has_new = messages.kinds != INSERT, messages.kinds != DELETE
     old = decode_rows(messages.octets.data, messages.tuples[has_old], stored, Layout.PGOUTPUT)
     starts = messages.tuples.copy()

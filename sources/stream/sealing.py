@@ -20,7 +20,7 @@ from catalog.capture.store import Arrived, SourceState, held_epoch, manifest, so
 from catalog.errors import Error, ObjectNotInState
 from catalog.failpoints import failpoint
 from sources.messages.pgoutput import Relation
-from sources.messages.row_messages import Rows
+from sources.messages.row_messages import RowMessages
 from sources.old_rows.lookup import Lookup, renewed
 from sources.old_rows.mirror import MirrorLost, prefix_of
 from sources.old_rows.mirrors import Mirrors
@@ -28,7 +28,7 @@ from sources.stream.changes import changes_of
 from sources.stream.transactions import Emptied, Part, Ready
 from sources.tables.versions import Version, arrangement, version_of, written_columns
 from sources.warehouse.merging import together
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 GATHERED_BYTES: Final = 32 << 20
 _LOST: Final = "the copy of its rows by key was lost; it is copied anew"
 _ALTERED: Final = "its columns changed; it is copied anew"
-_UNTOLD: Final = "an update or delete came without its whole old row"
+_OLD_ROW_MISSING: Final = "an update or delete came without its whole old row"
 _HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
 
 
@@ -45,8 +45,8 @@ class Unfollowed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The columns of a table in rows that one of its partitions tells, which has them at these places."""
+class DescribedTable:
+    """The columns of a table, and their places in the rows that one of its partitions sends."""
 
     version: Version
     places: tuple[int, ...]
@@ -67,7 +67,7 @@ class Sealed:
 
 
 class Sealer:
-    """Knows what columns the tables have; `breathe` is called between two batches.
+    """Knows what columns the tables have; `after_batch` is called between two batches.
 
     The warehouse has everything up to `known`, which may come again for mirrors that have not.
     """
@@ -75,34 +75,34 @@ class Sealer:
     def __init__(
         self,
         connection: Connection,
-        place: Place,
+        site: CaptureSite,
         mirrors: Mirrors,
         known: int,
-        breathe: Callable[[], None],
+        after_batch: Callable[[], None],
     ) -> None:
         self._connection = connection
-        self._place = place
+        self._site = site
         self._mirrors = mirrors
         self._known = known
-        self._breathe = breathe
-        self._versions: dict[tuple[int, int], tuple[Relation, Told]] = {}
+        self._after_batch = after_batch
+        self._versions: dict[tuple[int, int], tuple[Relation, DescribedTable]] = {}
 
     def seal(self, ready: Ready) -> Sealed:
         """Durable when this returns, and gone if it raises; a table that cannot be followed is set aside."""
         # Read after all that is ready has come: who changes a state later copies at a later position.
-        states = source_states(self._connection, self._place.epoch)
+        states = source_states(self._connection, self._site.epoch)
         self._mirrors.leave_all_but({oid: source.old_rows for oid, source in states.items()})
         sealed = Sealed()
         try:
             for part in ready.parts:
-                leaf = part.relation.oid if isinstance(part, Rows) else part.relation
+                leaf = part.relation.oid if isinstance(part, RowMessages) else part.relation
                 for oid in [oid for oid, source in states.items() if leaf in source.leaves]:
                     if not self._seal_part(part, leaf, oid, states[oid], sealed):
                         del states[oid]
             for oid, version in list(sealed.gathered):
                 self._write(oid, version, sealed)
         except BaseException:
-            self._place.warehouse.remove(batch.file for batch in sealed.batches)
+            self._site.warehouse.remove(batch.file for batch in sealed.batches)
             raise
         return sealed
 
@@ -144,22 +144,24 @@ class Sealer:
             return
         lsns = pc.min_max(table.column(COMMIT_LSN))
         start, end = lsns["min"].as_py() - 1, lsns["max"].as_py()
-        sealed.batches.append(self._place.warehouse.seal(table_buffer(oid), table, start, end, version))
+        sealed.batches.append(self._site.warehouse.seal(table_buffer(oid), table, start, end, version))
         sealed.arrivals[oid] += arrived(table)
         failpoint("capture: batch sealed")
-        self._breathe()
+        self._after_batch()
 
     def _changes(
         self, part: Part, leaf: int, oid: int, source: SourceState, sealed: Sealed
     ) -> Iterator[tuple[pa.Table, int]]:
         match part:
-            case Rows():
-                told = self._told(part.relation, oid, source)
-                lookup = self._lookup(part.relation, oid, source, told)
-                untold = partial(self._untold, oid, source)
-                columns = told.version.columns
-                for table in changes_of(part, columns, self._known, lookup, untold, told.places):
-                    yield table, told.version.number
+            case RowMessages():
+                described = self._described(part.relation, oid, source)
+                lookup = self._lookup(part.relation, oid, source, described)
+                on_missing_old_row = partial(self._on_missing_old_row, oid, source)
+                columns = described.version.columns
+                for table in changes_of(
+                    part, columns, self._known, lookup, on_missing_old_row, described.places
+                ):
+                    yield table, described.version.number
             case Emptied(lsn=lsn) if leaf != oid:
                 # Which of the rows were in the partition is not known.
                 if source.state == "captured" and lsn > self._known:
@@ -170,7 +172,7 @@ class Sealer:
                 # What a copy that is under way has seen of this, its end will tell.
                 if source.state == "captured" and lsn > self._known:
                     for batch in self._held(oid, source.emptied, sealed):
-                        yield taken_back(self._place.warehouse.read(batch), lsn - 1), batch.schema_version
+                        yield taken_back(self._site.warehouse.read(batch), lsn - 1), batch.schema_version
                 if lsn > self._known:
                     source.emptied = sealed.emptied[oid] = lsn
             case _:
@@ -183,15 +185,15 @@ class Sealer:
         held = (*manifest(self._connection, [buffer]), *before)
         return [batch for batch in held if batch.to_offset >= emptied]
 
-    def _told(self, relation: Relation, oid: int, source: SourceState) -> Told:
-        """A table that is told again may have other columns of the same names."""
-        before, told = self._versions.get((oid, relation.oid), (None, None))
-        if before is not relation or told is None or told.wide != source.wide:
-            told = self._told_now(relation, oid, source)
-            self._versions[oid, relation.oid] = relation, told
-        return told
+    def _described(self, relation: Relation, oid: int, source: SourceState) -> DescribedTable:
+        """A table that is described again may have other columns of the same names."""
+        before, described = self._versions.get((oid, relation.oid), (None, None))
+        if before is not relation or described is None or described.wide != source.wide:
+            described = self._describe(relation, oid, source)
+            self._versions[oid, relation.oid] = relation, described
+        return described
 
-    def _told_now(self, relation: Relation, oid: int, source: SourceState) -> Told:
+    def _describe(self, relation: Relation, oid: int, source: SourceState) -> DescribedTable:
         places: tuple[int, ...] | None = tuple(range(len(relation.columns)))
         if oid != relation.oid:
             places = arrangement(self._connection, oid, relation.columns)
@@ -201,38 +203,40 @@ class Sealer:
         version = version_of(self._connection, oid, columns, source.state == "captured")
         if version is None:
             raise Unfollowed(_ALTERED)
-        return Told(version, places, source.wide)
+        return DescribedTable(version, places, source.wide)
 
-    def _lookup(self, relation: Relation, oid: int, source: SourceState, told: Told) -> Lookup | None:
+    def _lookup(
+        self, relation: Relation, oid: int, source: SourceState, described: DescribedTable
+    ) -> Lookup | None:
         """What finds old rows that the stream leaves out; None if nobody keeps them."""
         if source.state != "captured" or source.old_rows is None:
             return None
-        mirror, version = self._mirrors.of(oid, source.old_rows), told.version
+        mirror, version = self._mirrors.of(oid, source.old_rows), described.version
         places = {column.number: place for place, column in enumerate(version.columns)}
         key = [places[number] for number in source.key if number in places]
-        told_key = {told.places[place] for place in key}
-        if len(key) < len(source.key) or not (relation.whole or told_key == set(relation.key)):
+        sent_key = {described.places[place] for place in key}
+        if len(key) < len(source.key) or not (relation.whole or sent_key == set(relation.key)):
             raise MirrorLost("changes tell another key")
 
         def as_now(number: int, row: bytes) -> bytes:
             before = written_columns(self._connection, oid, number)
             return renewed(row, before, written_columns(self._connection, oid, version.number))
 
-        return Lookup(mirror, version, key, as_now, told.places, prefix_of(oid, relation.oid))
+        return Lookup(mirror, version, key, as_now, described.places, prefix_of(oid, relation.oid))
 
-    def _untold(self, oid: int, source: SourceState) -> None:
-        """What was changed before the table told whole rows, its copy will have."""
+    def _on_missing_old_row(self, oid: int, source: SourceState) -> None:
+        """Raise, unless the change was made before REPLICA IDENTITY FULL: then the copy has it."""
         if source.state == "captured":
-            if source.told:
-                raise ObjectNotInState(_UNTOLD, hint=_HINT)
-            raise MirrorLost(_UNTOLD)
+            if source.full_old_rows:
+                raise ObjectNotInState(_OLD_ROW_MISSING, hint=_HINT)
+            raise MirrorLost(_OLD_ROW_MISSING)
         if source.state == "copying":
-            self._set_aside(oid, "joining", _UNTOLD)
+            self._set_aside(oid, "joining", _OLD_ROW_MISSING)
 
     def _set_aside(self, oid: int, state: str, detail: str) -> None:
         self._mirrors.leave(oid)
         log.log(logging.ERROR if state == "stopped" else logging.INFO, "table %d: %s: %s", oid, state, detail)
-        with held_epoch(self._connection, self._place.epoch):
+        with held_epoch(self._connection, self._site.epoch):
             set_aside(self._connection, oid, state, detail)
 
 

@@ -16,7 +16,7 @@ from catalog.rows import row_of, value_of
 from sources.server.position import create_slot
 from sources.server.prerequisites import FACTS, ServerFacts, lacks_of_server, refusal_of
 from sources.stream.replication import system_position
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 _STATUS: Final = """
     SELECT coalesce(wal_status, 'lost') = 'lost' AS lost,
@@ -58,7 +58,11 @@ def confirmed_position(connection: Connection, slot: str) -> int:
 
 
 def open_slot(
-    connection: Connection, replication: pq.abc.PGconn, place: Place, slot: str, go_on: Callable[[], bool]
+    connection: Connection,
+    replication: pq.abc.PGconn,
+    site: CaptureSite,
+    slot: str,
+    go_on: Callable[[], bool],
 ) -> int:
     """The position from which the changes of the slot are wanted.
 
@@ -67,10 +71,10 @@ def open_slot(
     """
     followed = followed_slot(connection)
     if followed.slot != slot or followed.position is None:
-        return _begin(connection, replication, place, slot, go_on, None)
+        return _begin(connection, replication, site, slot, go_on, None)
     if slot_status(connection, slot, None).lost:
         lost = "the replication slot was lost; copied anew"
-        return _begin(connection, replication, place, slot, go_on, lost)
+        return _begin(connection, replication, site, slot, go_on, lost)
     if system_position(replication) < followed.position:
         raise ObjectNotInState(
             "the server is behind what was captured from it",
@@ -91,19 +95,19 @@ def free_slot(connection: Connection, slot: str) -> None:
 def _begin(
     connection: Connection,
     replication: pq.abc.PGconn,
-    place: Place,
+    site: CaptureSite,
     slot: str,
     go_on: Callable[[], bool],
     detail: str | None,
 ) -> int:
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         follow_slot(connection, slot, detail)
     free_slot(connection, slot)
     connection.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
     )
     position = _create(replication, slot, go_on)
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         begin_capture(connection, position)
     return position
 

@@ -24,7 +24,7 @@ from sources.messages.pgoutput import (
     Unimportant,
     parse,
 )
-from sources.messages.row_messages import OVERHEAD, VOID, Rows
+from sources.messages.row_messages import OVERHEAD, VOID, RowMessages
 
 MEMORY_BYTES: Final = 48 << 20
 """So many bytes of messages are kept in memory; what is more goes to files."""
@@ -42,7 +42,7 @@ class Emptied:
     lsn: int = 0
 
 
-Part: TypeAlias = Rows | Emptied
+Part: TypeAlias = RowMessages | Emptied
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ class Ready:
     def discard(self) -> None:
         """Delete the files that rows were moved to."""
         for part in self.parts:
-            if isinstance(part, Rows):
+            if isinstance(part, RowMessages):
                 part.discard()
 
 
@@ -67,16 +67,16 @@ class Collection:
     streamed: bool
     relations: dict[int, Relation] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
-    open: dict[bytes, Rows] = field(default_factory=dict)
+    open: dict[bytes, RowMessages] = field(default_factory=dict)
     aborted: set[int] = field(default_factory=set)
     size: int = 0
 
-    def begin_rows(self, key: bytes) -> Rows:
+    def begin_rows(self, key: bytes) -> RowMessages:
         """Rows of a table come for the first time, or with other columns; the key is its oid as sent."""
         relation = self.relations.get(int.from_bytes(key, "big"))
         if relation is None:
             raise ProtocolViolation("a row of a table that was not told before")
-        rows = Rows(relation, self.streamed)
+        rows = RowMessages(relation, self.streamed)
         self.open[key] = rows
         self.parts.append(rows)
         return rows
@@ -98,7 +98,7 @@ class Collection:
         """What is not committed yet is, at this position."""
         for part in self.parts:
             match part:
-                case Rows():
+                case RowMessages():
                     part.commit(lsn)
                 case Emptied():
                     part.lsn = part.lsn or lsn
@@ -113,7 +113,7 @@ class Collection:
         aborted = frozenset(stream.aborted)
         for number, part in enumerate(stream.parts):
             match part:
-                case Rows():
+                case RowMessages():
                     part.aborted = aborted
                     self.parts.append(part)
                 case Emptied(relation=oid, subtransaction=within):
@@ -123,9 +123,9 @@ class Collection:
                 case _:
                     assert_never(part)
 
-    def rows(self) -> list[Rows]:
+    def rows(self) -> list[RowMessages]:
         """Its parts that are rows."""
-        return [part for part in self.parts if isinstance(part, Rows)]
+        return [part for part in self.parts if isinstance(part, RowMessages)]
 
     def discard(self) -> None:
         """Delete the files that rows were moved to."""
@@ -261,5 +261,5 @@ class Assembler:
 def _undo(parts: Sequence[Part], oid: int) -> None:
     """What the transaction did to a table before it emptied it."""
     for part in parts:
-        if isinstance(part, Rows) and part.relation.oid == oid:
+        if isinstance(part, RowMessages) and part.relation.oid == oid:
             part.commit(VOID)

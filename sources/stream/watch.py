@@ -12,7 +12,7 @@ from catalog.capture.slot import note_retained_wal
 from catalog.capture.store import note_capture, require_epoch
 from catalog.errors import ObjectNotInState
 from sources.stream.slot import SlotStatus, slot_status
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +23,9 @@ WARN_SHARES: Final = (0.8, 0.5)
 class Watch:
     """Keeps an eye on one slot: how much WAL the server keeps for it, and whether it is lost."""
 
-    def __init__(self, connection: Connection, place: Place, slot: str, most: int | None) -> None:
+    def __init__(self, connection: Connection, site: CaptureSite, slot: str, most: int | None) -> None:
         self._connection = connection
-        self._place = place
+        self._site = site
         self._slot = slot
         self._most = most
         self._next = 0.0
@@ -36,11 +36,11 @@ class Watch:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + SECONDS
-        require_epoch(self._connection, self._place.epoch)
+        require_epoch(self._connection, self._site.epoch)
         status = slot_status(self._connection, self._slot, self._most)
         if status.lost:
             raise ObjectNotInState("the replication slot was lost")
-        note_retained_wal(self._connection, self._place.epoch, status.retained, status.most)
+        note_retained_wal(self._connection, self._site.epoch, status.retained, status.most)
         self._warn(status)
 
     def _warn(self, status: SlotStatus) -> None:
@@ -53,7 +53,7 @@ class Watch:
         if share:
             detail = f"the server keeps {status.retained} of at most {status.most} bytes of WAL for capture"
             log.warning("%s", detail)
-        note_capture(self._connection, self._place.epoch, "running", detail)
+        note_capture(self._connection, self._site.epoch, "running", detail)
 
 
 def warned_share(status: SlotStatus) -> float:

@@ -7,25 +7,25 @@ from psycopg import Connection
 from catalog.capture.captured import forget_dismissed
 from catalog.capture.slot import drop_followed_slot, end_capture
 from catalog.capture.store import held_epoch, manifest
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 
-def remove_dismissed(connection: Connection, place: Place) -> int:
+def remove_dismissed(connection: Connection, site: CaptureSite) -> int:
     """Take what capture kept of them out of the catalog, and delete their files; how many there were."""
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         files = forget_dismissed(connection)
-    place.warehouse.remove(files)
+    site.warehouse.remove(files)
     return len(files)
 
 
-def remove_unnamed(connection: Connection, place: Place) -> None:
+def remove_unnamed(connection: Connection, site: CaptureSite) -> None:
     """Delete files that a killed process left; nobody may be sealing."""
     named = {batch.file for batch in manifest(connection)}
-    place.warehouse.remove(place.warehouse.unnamed(named))
+    site.warehouse.remove(site.warehouse.unnamed(named))
 
 
-def drop_slot(connection: Connection, place: Place) -> None:
+def drop_slot(connection: Connection, site: CaptureSite) -> None:
     """Capture ends: the server keeps no WAL for it any more."""
     drop_followed_slot(connection)
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         end_capture(connection)

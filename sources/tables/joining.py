@@ -20,7 +20,7 @@ from catalog.rows import values_of
 from sources.server.position import Position, Stopped, take_position
 from sources.tables.registration import TableChanged, register
 from sources.tables.snapshot import copy_table
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _BEGINNING: Final = """
 
 def join_tables(
     connection: Connection,
-    place: Place,
+    site: CaptureSite,
     passed: Callable[[], int],
     go_on: Callable[[], bool],
     discard: Callable[[Iterable[str]], None],
@@ -56,47 +56,47 @@ def join_tables(
     if not waiting:
         return False
     try:
-        _begin(connection, place, waiting)
+        _begin(connection, site, waiting)
     except psycopg.errors.LockNotAvailable:
         return False
-    shapes = [shape for table in waiting if (shape := _storable_shape(connection, place, table))]
+    shapes = [shape for table in waiting if (shape := _storable_shape(connection, site, table))]
 
-    with take_position(place.address, go_on, lambda process: tell(connection, place, process)) as position:
+    with take_position(site.address, go_on, lambda process: tell(connection, site, process)) as position:
         failpoint("join position taken")
         for shape in shapes:
-            _join(connection, place, position, shape, passed, go_on, discard)
+            _join(connection, site, position, shape, passed, go_on, discard)
     return True
 
 
-def tell(connection: Connection, place: Place, process: int) -> None:
+def tell(connection: Connection, site: CaptureSite, process: int) -> None:
     """Say in the catalog whom the tables that wait are waiting for, because this process does."""
     text = f"waits for {blockers(connection, process)}"
     log.info("capture of tables %s", text)
-    _note(connection, place, joining_tables(connection), "joining", text)
+    _note(connection, site, joining_tables(connection), "joining", text)
 
 
-def tell_of_slot(connection: Connection, place: Place) -> None:
+def tell_of_slot(connection: Connection, site: CaptureSite) -> None:
     """Tell users for whom the slot's creation waits, while capture begins."""
     for process in values_of(connection, _BEGINNING):
-        tell(connection, place, process)
+        tell(connection, site, process)
 
 
-def _begin(connection: Connection, place: Place, relations: list[int]) -> None:
-    with held_epoch(connection, place.epoch):
+def _begin(connection: Connection, site: CaptureSite, relations: list[int]) -> None:
+    with held_epoch(connection, site.epoch):
         begin_joining(connection, relations)
 
 
-def _storable_shape(connection: Connection, place: Place, relation: int) -> Shape | None:
+def _storable_shape(connection: Connection, site: CaptureSite, relation: int) -> Shape | None:
     try:
         return read_shape(connection, relation)
     except Error as error:
-        _stop(connection, place, relation, error)
+        _stop(connection, site, relation, error)
         return None
 
 
 def _join(
     connection: Connection,
-    place: Place,
+    site: CaptureSite,
     position: Position,
     shape: Shape,
     passed: Callable[[], int],
@@ -104,21 +104,21 @@ def _join(
     discard: Callable[[Iterable[str]], None],
 ) -> None:
     """One table; what its copy left is removed unless it is certain that the manifest names it."""
-    _note(connection, place, [shape.relation], "copying", None)
+    _note(connection, site, [shape.relation], "copying", None)
     try:
-        batches = _copy(connection, place, position, shape, go_on)
+        batches = _copy(connection, site, position, shape, go_on)
     except TableChanged:
         log.info("table %d changed while it was copied; it is copied again", shape.relation)
         return
     except (Error, *_OF_THE_TABLE) as error:
-        _stop(connection, place, shape.relation, error)
+        _stop(connection, site, shape.relation, error)
         return
     failpoint("join copied")
     try:
         wait_for(position.lsn, passed, go_on)
-        replaced = register(connection, place, position.lsn, shape, batches)
+        replaced = register(connection, site, position.lsn, shape, batches)
     except (Stopped, TableChanged) as error:
-        place.warehouse.remove(batch.file for batch in batches)
+        site.warehouse.remove(batch.file for batch in batches)
         if isinstance(error, Stopped):
             raise
         log.info("table %d changed after it was copied; it is copied again", shape.relation)
@@ -129,11 +129,11 @@ def _join(
 
 
 def _copy(
-    connection: Connection, place: Place, position: Position, shape: Shape, go_on: Callable[[], bool]
+    connection: Connection, site: CaptureSite, position: Position, shape: Shape, go_on: Callable[[], bool]
 ) -> tuple[Batch, ...]:
     """Whatever goes wrong with a table that is not what it was goes wrong because of that."""
     try:
-        return copy_table(place, position, shape, go_on)
+        return copy_table(site, position, shape, go_on)
     except psycopg.errors.LockNotAvailable:
         raise TableChanged from None
     except (Error, psycopg.Error):
@@ -150,19 +150,19 @@ def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> 
         time.sleep(_POLL_SECONDS)
 
 
-def _stop(connection: Connection, place: Place, relation: int, error: Error | psycopg.Error) -> None:
+def _stop(connection: Connection, site: CaptureSite, relation: int, error: Error | psycopg.Error) -> None:
     """This table alone: those who read others go on."""
     words = str(error.message if isinstance(error, Error) else error.diag.message_primary or error)
     missing = ungranted(connection, relation)
     if missing is not None:
         words = f"{words} ({missing})"
     log.error("table %d cannot be captured: %s", relation, words)
-    _note(connection, place, [relation], "stopped", words)
+    _note(connection, site, [relation], "stopped", words)
 
 
 def _note(
-    connection: Connection, place: Place, relations: Collection[int], state: str, detail: str | None
+    connection: Connection, site: CaptureSite, relations: Collection[int], state: str, detail: str | None
 ) -> None:
     """Tell users what becomes of these tables."""
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         note_state(connection, relations, state, detail)

@@ -9,22 +9,22 @@ from psycopg import Connection
 from catalog.capture.captured import copy_anew
 from catalog.capture.store import held_epoch, manifest
 from catalog.queries.computed import forget_computed_with
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)
 
 
-def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
+def forget_lost(connection: Connection, site: CaptureSite) -> frozenset[str]:
     """Have all that is lost made anew; the buffers that it was in.
 
     A file that is not as long as it was is lost as well. Raises InputOutputError where the warehouse itself
     is not there: it may come back.
     """
-    place.warehouse.require()
+    site.warehouse.require()
     # First what is named, then what is there: whatever is named is there before.
     named = manifest(connection)
-    sizes = place.warehouse.sizes()
+    sizes = site.warehouse.sizes()
     gone = [batch for batch in named if sizes.get(batch.file) != batch.bytes]
     if not gone:
         return frozenset()
@@ -34,9 +34,9 @@ def forget_lost(connection: Connection, place: Place) -> frozenset[str]:
     for buffer in sorted(lost):
         log.error("buffer %s: a file is lost; what is in it is made anew", buffer)
         if is_table_buffer(buffer):
-            copy_anew(connection, place.epoch, buffer, "a file of what was captured is lost")
+            copy_anew(connection, site.epoch, buffer, "a file of what was captured is lost")
         else:
-            with held_epoch(connection, place.epoch):
+            with held_epoch(connection, site.epoch):
                 computed = forget_computed_with(connection, buffer)
-            place.warehouse.remove(computed)
+            site.warehouse.remove(computed)
     return lost

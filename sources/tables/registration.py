@@ -15,7 +15,7 @@ from catalog.capture.store import forget_batches, held_epoch, manifest, name_bat
 from catalog.failpoints import failpoint
 from catalog.postgres.shape import Shape, read_shape
 from catalog.queries.computed import forget_computed_from
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, table_buffer
 
 
@@ -24,7 +24,7 @@ class TableChanged(Exception):
 
 
 def register(
-    connection: Connection, place: Place, lsn: int, shape: Shape, copied: tuple[Batch, ...]
+    connection: Connection, site: CaptureSite, lsn: int, shape: Shape, copied: tuple[Batch, ...]
 ) -> tuple[str, ...]:
     """Name the copy made at `lsn`, and of what the stream brought only what is behind it; the files replaced.
 
@@ -32,12 +32,12 @@ def register(
     what it did to a table that was truncated or altered since cannot have missed the copy unnoticed.
     """
     buffer = table_buffer(shape.relation)
-    with held_epoch(connection, place.epoch):
+    with held_epoch(connection, site.epoch):
         if not hold_copied(connection, shape.relation) or read_shape(connection, shape.relation) != shape:
             raise TableChanged
         streamed = manifest(connection, [buffer])
         early = [batch for batch in streamed if batch.from_offset < lsn]
-        behind = [kept for batch in early if batch.to_offset > lsn for kept in _behind(place, lsn, batch)]
+        behind = [kept for batch in early if batch.to_offset > lsn for kept in _behind(site, lsn, batch)]
         version = _schema_version(connection, shape)
         forget_batches(connection, [batch.file for batch in early])
         name_batches(connection, (*(replace(batch, schema_version=version) for batch in copied), *behind))
@@ -62,12 +62,12 @@ def _left_out(shape: Shape) -> str | None:
     return f"not captured, for values of their types cannot be stored: {names}" if names else None
 
 
-def _behind(place: Place, lsn: int, batch: Batch) -> Iterator[Batch]:
+def _behind(site: CaptureSite, lsn: int, batch: Batch) -> Iterator[Batch]:
     """What a batch that reaches over the position has behind it."""
-    rows = place.warehouse.read(batch)
+    rows = site.warehouse.read(batch)
     kept = rows.filter(pc.greater(rows.column(COMMIT_LSN), lsn))
     if kept.num_rows:
-        yield place.warehouse.seal(batch.buffer, kept, lsn, batch.to_offset, batch.schema_version)
+        yield site.warehouse.seal(batch.buffer, kept, lsn, batch.to_offset, batch.schema_version)
 
 
 def _schema_version(connection: Connection, shape: Shape) -> int:

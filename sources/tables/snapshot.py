@@ -16,11 +16,11 @@ from catalog.postgres.shape import Leaf, Shape
 from catalog.rows import mapping_of
 from sources.decode.columns import decode_rows
 from sources.decode.unstorable import reasons_of, with_reasons
-from sources.messages.copied_rows import Rows, copy_rows
+from sources.messages.copied_rows import CopiedRows, copy_rows
 from sources.messages.fields import Layout
 from sources.server.position import Position, Stopped
 from sources.server.session import connect
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 
 WORKERS: Final = 2
@@ -46,7 +46,7 @@ class Piece:
 
 
 def copy_table(
-    place: Place, position: Position, shape: Shape, go_on: Callable[[], bool]
+    site: CaptureSite, position: Position, shape: Shape, go_on: Callable[[], bool]
 ) -> tuple[Batch, ...]:
     """Seal every row that the table had at `position`; a copy that fails leaves no file behind.
 
@@ -56,20 +56,20 @@ def copy_table(
     sealed: list[Batch] = []
 
     def copy(piece: Piece) -> None:
-        for rows in rows_of(place.address, position, shape, piece):
+        for rows in rows_of(site.address, position, shape, piece):
             if not go_on():
                 raise Stopped
             table = as_insertions(rows, shape, position.lsn)
             buffer = table_buffer(shape.relation)
-            sealed.append(place.warehouse.seal(buffer, table, 0, position.lsn, UNNUMBERED))
+            sealed.append(site.warehouse.seal(buffer, table, 0, position.lsn, UNNUMBERED))
             failpoint("copy batch sealed")
 
     try:
         with ThreadPoolExecutor(WORKERS, "copy") as workers:
-            for _ in workers.map(copy, pieces_of(place.address, shape)):
+            for _ in workers.map(copy, pieces_of(site.address, shape)):
                 failpoint("copy piece done")
     except BaseException:
-        place.warehouse.remove(batch.file for batch in sealed)
+        site.warehouse.remove(batch.file for batch in sealed)
         raise
     return tuple(sealed)
 
@@ -88,7 +88,7 @@ def pieces_of(address: str, shape: Shape) -> list[Piece]:
     return pieces
 
 
-def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
+def as_insertions(rows: CopiedRows, shape: Shape, lsn: int) -> pa.Table:
     """The rows of a batch, each inserted at the position."""
     decoded = decode_rows(rows.data, rows.starts, [column.stored for column in shape.columns], Layout.COPY)
     count = len(rows.starts)
@@ -106,7 +106,7 @@ def as_insertions(rows: Rows, shape: Shape, lsn: int) -> pa.Table:
     return with_reasons(table, reasons_of(count, dict(zip(columns, decoded.reasons, strict=True))))
 
 
-def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[Rows]:
+def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[CopiedRows]:
     """The rows of a piece, read in their own transaction: a lock somebody waits for is not held for long."""
     with connect(address, "gavial copy") as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ

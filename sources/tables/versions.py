@@ -15,7 +15,7 @@ from catalog.capture.column_versions import (
     save_columns,
 )
 from catalog.postgres.shape import Attribute, read_shape
-from sources.messages.pgoutput import ToldColumn
+from sources.messages.pgoutput import WireColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Known:
     """A column as gavial.schemas has it; `missing` is its value in rows that are older than it, as text."""
 
     number: int
-    told: ToldColumn
+    wire: WireColumn
     missing: str | None = None
 
 
@@ -36,7 +36,7 @@ class Version:
 
 
 def version_of(
-    connection: Connection, relation: int, told: Sequence[ToldColumn], captured: bool
+    connection: Connection, relation: int, wire_columns: Sequence[WireColumn], captured: bool
 ) -> Version | None:
     """What rows with these columns are, written down; None if that cannot be known, or cannot be followed.
 
@@ -47,7 +47,7 @@ def version_of(
     latest = latest_columns(connection, relation)
     before = tuple(_parsed(*fields) for fields in latest.columns)
     known = before if captured else ()
-    columns = follow(told, known, now, defaults, outdated_columns(connection, relation))
+    columns = follow(wire_columns, known, now, defaults, outdated_columns(connection, relation))
     if columns is None:
         return None
     missing = {column.number: defaults.get(column.number) for column in columns if known} | {
@@ -55,22 +55,24 @@ def version_of(
     }
     described = [
         Known(column.number, name, missing.get(column.number))
-        for column, name in zip(columns, told, strict=True)
+        for column, name in zip(columns, wire_columns, strict=True)
     ]
     if described == list(before):
         return Version(latest.number, columns)
     return Version(save_columns(connection, relation, [_written(column) for column in described]), columns)
 
 
-def arrangement(connection: Connection, relation: int, told: Sequence[ToldColumn]) -> tuple[int, ...] | None:
+def arrangement(
+    connection: Connection, relation: int, wire_columns: Sequence[WireColumn]
+) -> tuple[int, ...] | None:
     """The places at which the columns of a partitioned table stand in rows that a partition of it tells.
 
     A partition has the same columns, by name, as they were called then or are now; None if it has not.
     """
     latest = latest_columns(connection, relation)
-    written = [_parsed(*fields).told.name for fields in latest.columns]
+    written = [_parsed(*fields).wire.name for fields in latest.columns]
     now = [column.stored.name for column in read_shape(connection, relation).columns]
-    places = {column.name: place for place, column in enumerate(told)}
+    places = {column.name: place for place, column in enumerate(wire_columns)}
     for names in (written, now):
         if places.keys() == set(names):
             return tuple(places[name] for name in names)
@@ -83,7 +85,7 @@ def written_columns(connection: Connection, relation: int, version: int) -> tupl
 
 
 def follow(
-    told: Sequence[ToldColumn],
+    wire_columns: Sequence[WireColumn],
     known: Sequence[Known],
     now: Sequence[Attribute],
     defaults: Mapping[int, str | None],
@@ -97,12 +99,12 @@ def follow(
     are `outdated` may have another type now.
     """
     today = {column.number: column for column in now}
-    if [column.told for column in known] == list(told):
+    if [column.wire for column in known] == list(wire_columns):
         kept = tuple(today[column.number] for column in known if column.number in today)
-        return kept if [_type(column) for column in kept] == [column[1:] for column in told] else None
-    if [(column.stored.name, *_type(column)) for column in now] != list(told):
+        return kept if [_type(column) for column in kept] == [column[1:] for column in wire_columns] else None
+    if [(column.stored.name, *_type(column)) for column in now] != list(wire_columns):
         return None
-    before = {column.number: column.told[1:] for column in known}
+    before = {column.number: column.wire[1:] for column in known}
     for column in now:
         if column.number in before:
             if before[column.number] != _type(column) and column.number not in outdated:
@@ -117,9 +119,9 @@ def _type(column: Attribute) -> tuple[int, int]:
 
 
 def _parsed(number: int, name: str, type: int, typmod: int, missing: str | None = None) -> Known:
-    return Known(number, ToldColumn(name, type, typmod), missing)
+    return Known(number, WireColumn(name, type, typmod), missing)
 
 
 def _written(column: Known) -> list[object]:
     """Without a missing value as the copy of a table writes it."""
-    return [column.number, *column.told, *([] if column.missing is None else [column.missing])]
+    return [column.number, *column.wire, *([] if column.missing is None else [column.missing])]

@@ -14,7 +14,7 @@ from catalog.capture.captured import emptied_at, hold_captured
 from catalog.capture.store import forget_batches, held_epoch, manifest, name_batches
 from catalog.failpoints import failpoint
 from sources.decode.unstorable import alike
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
 
 FEWEST_BATCHES: Final = 8
@@ -27,7 +27,7 @@ MOST_BYTES: Final = FEWEST_BATCHES * SMALL_BYTES
 """Size of the batches that are merged at a time, so that it takes about a second and little memory."""
 
 
-def merge_batches(connection: Connection, place: Place, buffer: str, below: int) -> tuple[str, ...]:
+def merge_batches(connection: Connection, site: CaptureSite, buffer: str, below: int) -> tuple[str, ...]:
     """Merge small batches of a buffer up to a position that no reader will ask to look behind.
 
     The files returned are garbage as soon as nobody is reading them who began before. What a TRUNCATE took
@@ -39,11 +39,11 @@ def merge_batches(connection: Connection, place: Place, buffer: str, below: int)
     settled = [batch for batch in manifest(connection, [buffer]) if batch.to_offset <= below]
     cancelled = [batch for batch in settled if batch.to_offset < emptied <= below]
     chosen = choose(settled[len(cancelled) :])
-    merged = merged_batches(place.warehouse, chosen) if chosen else ()
+    merged = merged_batches(site.warehouse, chosen) if chosen else ()
     replaced = [batch.file for batch in (*cancelled, *chosen)]
     failpoint("merge: sealed")
     try:
-        with held_epoch(connection, place.epoch):
+        with held_epoch(connection, site.epoch):
             if not _may_merge(connection, buffer) or forget_batches(connection, replaced) < len(replaced):
                 raise _Overtaken
             name_batches(connection, merged)

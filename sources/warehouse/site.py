@@ -8,8 +8,8 @@ from sources.warehouse.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A database, and the warehouse of its changes; only who has its latest epoch may write to either."""
+class CaptureSite:
+    """A database and the warehouse of its changes; the holder of the latest epoch alone may write to them."""
 
     address: str
     epoch: int

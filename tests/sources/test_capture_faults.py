@@ -13,7 +13,7 @@ from catalog.errors import Fenced
 from sources.stream.capture import Capture
 from sources.stream.slot import SlotStatus
 from sources.stream.watch import warned_share
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import table_buffer
 from tests.support.capture.databases import oid_of, one, replayed
 from tests.support.capture.ledger import Writer, capture_table, prepare
@@ -141,12 +141,12 @@ def test_who_asks_has_the_position_committed(site: Site) -> None:
 
 def test_a_successor_fences_its_predecessor(site: Site) -> None:
     with psycopg.connect(site.dsn, autocommit=True) as first:
-        place = Place(site.dsn, take_over(first), site.warehouse)
+        capture_site = CaptureSite(site.dsn, take_over(first), site.warehouse)
         with psycopg.connect(site.dsn, autocommit=True) as second, pytest.raises(Fenced):
             take_over(second)
     with site.captured() as capture:
         with pytest.raises(Fenced):
-            Capture(place, site.slot, site.home / "old").run(lambda: True)
+            Capture(capture_site, site.slot, site.home / "old").run(lambda: True)
         site.connection.execute("INSERT INTO pairs VALUES (1, 'x')")
         site.catch_up(capture)
         assert held(site, "pairs") == {(1, "x"): 1}

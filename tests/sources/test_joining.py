@@ -19,7 +19,7 @@ from catalog.failpoints import VARIABLE
 from coordinator.process.capture_thread import Capturing
 from sources.tables import snapshot
 from sources.tables.joining import join_tables
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import Warehouse
 from tests.support.capture.databases import (
     Rows,
@@ -103,9 +103,9 @@ def joining(site: Site) -> Iterator[Callable[[Callable[[], object]], bool]]:
     """Has the tables that wait join, in this process; does something in the middle of the first copy."""
     warehouse = site.warehouse
     with psycopg.connect(site.dsn, autocommit=True) as session:
-        place = Place(site.dsn, take_over(session), warehouse)
+        capture_site = CaptureSite(site.dsn, take_over(session), warehouse)
         with Capturing(
-            place, f"gavial_test_{os.getpid()}_{next(NUMBERS)}", site.home / "scratch"
+            capture_site, f"gavial_test_{os.getpid()}_{next(NUMBERS)}", site.home / "scratch"
         ) as capturing:
             wait_until(lambda: capturing.position() > 0, "capture does not begin")
 
@@ -116,7 +116,7 @@ def joining(site: Site) -> Iterator[Callable[[Callable[[], object]], bool]]:
                     next(waiting, lambda: None)()
                     return True
 
-                return join_tables(session, place, capturing.position, go_on, warehouse.remove)
+                return join_tables(session, capture_site, capturing.position, go_on, warehouse.remove)
 
             yield join
 

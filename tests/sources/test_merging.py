@@ -15,7 +15,7 @@ from catalog.capture.store import manifest, name_batches, take_over
 from catalog.errors import Fenced
 from sources.warehouse import merging
 from sources.warehouse.merging import choose, consolidated, merge_batches, merged_batches
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import CONTROL, Warehouse, table_buffer
 from tests.support.capture.captor import epoch_of
 from tests.support.capture.databases import oid_of, replayed
@@ -94,10 +94,10 @@ def test_the_content_at_later_positions_stays(server: Server, tmp_path: Path) ->
         before = manifest(site.connection)
         below = sorted(batch.to_offset for batch in before)[len(before) * 2 // 3]
         with psycopg.connect(site.dsn, autocommit=True) as session:
-            place = Place(site.dsn, epoch_of(session), site.warehouse)
+            capture_site = CaptureSite(site.dsn, epoch_of(session), site.warehouse)
         for table in TABLES:
             buffer = table_buffer(oid_of(site.connection, table))
-            garbage = merge_batches(site.connection, place, buffer, below)
+            garbage = merge_batches(site.connection, capture_site, buffer, below)
             kept = manifest(site.connection, [buffer])
             old = [batch for batch in before if batch.buffer == buffer]
             assert [each for each in kept if each.to_offset > below] == [
@@ -118,11 +118,11 @@ def test_the_content_at_later_positions_stays(server: Server, tmp_path: Path) ->
 @pytest.mark.service
 def test_who_was_fenced_merges_nothing(server: Server, tmp_path: Path) -> None:
     with Site(server, tmp_path) as site:
-        place = Place(site.dsn, take_over(site.connection), site.warehouse)
+        capture_site = CaptureSite(site.dsn, take_over(site.connection), site.warehouse)
         take_over(site.connection)
         rows = changes((1, 1, 1), kind=pa.int32())
         sealed = [site.warehouse.seal("node-1", rows, 0, 1, 1) for _ in range(merging.FEWEST_BATCHES)]
         name_batches(site.connection, sealed)
         with pytest.raises(Fenced):
-            merge_batches(site.connection, place, "node-1", 1)
+            merge_batches(site.connection, capture_site, "node-1", 1)
         assert len(manifest(site.connection)) == len(sealed)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from catalog.errors import InsufficientPrivilege, ObjectNotInState
-from sources.server.prerequisites import ServerFacts, lacks, refusal_of, told
+from sources.server.prerequisites import ServerFacts, lack_text, lacks, refusal_of
 
 GOOD = ServerFacts(
     version=180000,
@@ -87,7 +87,7 @@ def test_a_server_that_has_everything_is_not_remarked_upon() -> None:
 )
 def test_each_thing_that_is_missing(facts: ServerFacts, message: str, remedy: str) -> None:
     (lack,) = lacks(facts)
-    assert told(lack) == f"{message} ({remedy})"
+    assert lack_text(lack) == f"{message} ({remedy})"
     error = refusal_of([lack])
     assert (error.message, error.detail, error.hint) == (message, None, remedy)
     assert isinstance(error, InsufficientPrivilege if lack.is_right else ObjectNotInState)

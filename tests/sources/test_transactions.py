@@ -12,8 +12,8 @@ from catalog.errors import ProtocolViolation
 from catalog.postgres.shape import Attribute
 from catalog.postgres.storage import Plain, StoredColumn
 from catalog.postgres.types import INT4, INT8, TEXT, SqlType
-from sources.messages.pgoutput import ToldColumn
-from sources.messages.row_messages import Rows
+from sources.messages.pgoutput import WireColumn
+from sources.messages.row_messages import RowMessages
 from sources.stream import transactions
 from sources.stream.changes import changes_of
 from sources.stream.transactions import Assembler, Emptied, Ready
@@ -213,13 +213,13 @@ def test_rows_cost_no_memory_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     many = [insert(A, number) for number in range(100)]
     ready = assembled(tmp_path, begin(16), relation(A), *many, commit(16)).take()
     [rows] = ready.parts
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, RowMessages)
     assert len(list(rows.portions())) > 5
     assert [value for _table, value, *_rest in changes(ready)] == list(range(100))
 
 
-def told(*columns: Attribute) -> list[ToldColumn]:
-    return [ToldColumn(each.stored.name, each.type.oid, each.type.typmod) for each in columns]
+def wire_columns(*columns: Attribute) -> list[WireColumn]:
+    return [WireColumn(each.stored.name, each.type.oid, each.type.typmod) for each in columns]
 
 
 OLD = (attribute(1, "a"), attribute(2, "b"))
@@ -251,11 +251,11 @@ REPLACED = (attribute(1, "a"), attribute(3, "b"))
 def test_columns_are_followed_where_there_is_one_way_to(
     rows: tuple[Attribute, ...], now: tuple[Attribute, ...], followed: tuple[Attribute, ...] | None
 ) -> None:
-    known = [Known(each.number, name) for each, name in zip(OLD, told(*OLD), strict=True)]
-    assert follow(told(*rows), known, now, {}) == followed
+    known = [Known(each.number, name) for each, name in zip(OLD, wire_columns(*OLD), strict=True)]
+    assert follow(wire_columns(*rows), known, now, {}) == followed
 
 
 @pytest.mark.parametrize(("defaults", "followed"), [({}, True), ({3: "7"}, True), ({3: None}, False)])
 def test_an_added_column_has_one_value_in_older_rows(defaults: dict[int, str | None], followed: bool) -> None:
-    known = [Known(each.number, name) for each, name in zip(OLD, told(*OLD), strict=True)]
-    assert (follow(told(*ADDED), known, ADDED, defaults) is not None) == followed
+    known = [Known(each.number, name) for each, name in zip(OLD, wire_columns(*OLD), strict=True)]
+    assert (follow(wire_columns(*ADDED), known, ADDED, defaults) is not None) == followed

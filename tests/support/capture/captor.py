@@ -13,7 +13,7 @@ from catalog.capture.store import take_over
 from catalog.errors import Fenced
 from sources.stream import transactions
 from sources.stream.capture import Capture
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import Warehouse
 
 
@@ -31,8 +31,8 @@ def main() -> None:
     dsn, slot, home = sys.argv[1:]
     transactions.MEMORY_BYTES = 1 << 18  # type: ignore[misc]  # so that little is much
     with psycopg.connect(dsn, autocommit=True) as session:
-        place = Place(dsn, epoch_of(session), Warehouse(f"{home}/warehouse"))
-        Capture(place, slot, Path(home, "scratch")).run(lambda: True)
+        capture_site = CaptureSite(dsn, epoch_of(session), Warehouse(f"{home}/warehouse"))
+        Capture(capture_site, slot, Path(home, "scratch")).run(lambda: True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import psycopg
 from sources.old_rows.filling import Filling
 from sources.old_rows.mirrors import mirrors_beside
 from sources.stream.capture import Capture
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from tests.support.capture.databases import one
 from tests.support.capture.site import Site
 
@@ -29,9 +29,9 @@ def fill(site: Site, capture: Capture) -> None:
     """What the coordinator does beside capture: one step of it."""
     with psycopg.connect(site.dsn, autocommit=True) as session:
         epoch = one(session, "SELECT epoch FROM gavial.capture")
-        place = Place(site.dsn, epoch, site.warehouse)
+        capture_site = CaptureSite(site.dsn, epoch, site.warehouse)
         directory = mirrors_beside(site.home / "scratch")
-        Filling(session, place, directory, lambda: capture.position, lambda: True).work()
+        Filling(session, capture_site, directory, lambda: capture.position, lambda: True).work()
 
 
 def look_up(site: Site, capture: Capture, *tables: str) -> None:

@@ -14,7 +14,7 @@ import psycopg
 
 from catalog.capture.store import manifest
 from sources.stream.capture import Capture
-from sources.warehouse.site import Place
+from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import Warehouse, table_buffer
 from tests.support.capture.captor import epoch_of
 from tests.support.capture.databases import install, oid_of
@@ -63,8 +63,8 @@ class Site:
         """The same, even if it cannot begin."""
         stop = threading.Event()
         with psycopg.connect(self.dsn, autocommit=True) as session:
-            place = Place(self.dsn, epoch_of(session), self.warehouse)
-            capture = Capture(place, self.slot, self.home / "scratch")
+            capture_site = CaptureSite(self.dsn, epoch_of(session), self.warehouse)
+            capture = Capture(capture_site, self.slot, self.home / "scratch")
             thread = threading.Thread(target=capture.run, args=(lambda: not stop.is_set(),))
             thread.start()
             try:
