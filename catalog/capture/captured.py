@@ -26,7 +26,7 @@ _REWRITTEN: Final = """
         SELECT s.relation FROM gavial.sources s JOIN gavial.capture c ON c.epoch = %s
         WHERE s.state = 'captured' AND gavial.has_other_files(s.files) FOR UPDATE OF s SKIP LOCKED)
     UPDATE gavial.sources s
-    SET state = 'joining', detail = 'a partition was truncated by itself, or written anew; it is copied anew'
+    SET state = 'joining', detail = 'a partition was truncated by itself, or rewritten; it is copied again'
     FROM found WHERE s.relation = found.relation RETURNING s.relation::text
 """
 _DAMAGED: Final = """
@@ -34,7 +34,7 @@ _DAMAGED: Final = """
     FROM gavial.capture c
     WHERE c.epoch = %(epoch)s AND s.state = 'captured' AND 'table-' || s.relation::oid = %(buffer)s
 """
-# A table that is about to be copied anew, or to leave, is left alone, and so is whoever holds its row.
+# A table that is about to be copied again, or to leave, is left alone, and so is whoever holds its row.
 _HOLD: Final = """
     SELECT FROM gavial.sources WHERE 'table-' || relation::oid = %s AND state = 'captured'
     FOR SHARE SKIP LOCKED
@@ -89,12 +89,12 @@ def set_aside(connection: Connection, relation: int, state: str, detail: str) ->
 
 
 def copy_anew(connection: Connection, epoch: int, buffer: str, why: str) -> None:
-    """Have the table of a buffer copied anew; nothing if it is none of a table."""
-    connection.execute(_DAMAGED, {"why": f"{why}; it is copied anew", "epoch": epoch, "buffer": buffer})
+    """Have the table of a buffer copied again; nothing if it is none of a table."""
+    connection.execute(_DAMAGED, {"why": f"{why}; it is copied again", "epoch": epoch, "buffer": buffer})
 
 
 def copy_rewritten(connection: Connection, epoch: int) -> list[str]:
-    """Have the tables copied anew of which a partition lies in another file; their names."""
+    """Have the tables copied again of which a partition lies in another file; their names."""
     return values_of(connection, _REWRITTEN, (epoch,))
 
 

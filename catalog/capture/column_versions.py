@@ -68,7 +68,7 @@ def save_columns(connection: Connection, relation: int, columns: Sequence[Sequen
 
 
 def outdated_columns(connection: Connection, relation: int) -> frozenset[int]:
-    """The columns that nobody may read before the table is copied anew."""
+    """The columns that nobody may read before the table is copied again."""
     return frozenset(values_of(connection, _OUTDATED, (relation,)))
 
 

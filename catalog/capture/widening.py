@@ -34,7 +34,7 @@ def _unstorable(*, buffer: str, name: str, why: str) -> tuple[tuple[str, str], s
 
 
 def widen(connection: Connection, relation: int, number: int) -> bool:
-    """Have a captured table copied anew with more room for a column; False where that cannot help."""
+    """Have a captured table copied again with more room for a column; False where that cannot help."""
     return bool(value_of(connection, "SELECT gavial.widen(%s::oid, %s)", (relation, number)))
 
 

@@ -27,7 +27,7 @@ REFUSALS: Final = (
         "session_function",
         "cannot maintain a query that depends on the clock or the session through %s",
         "Write the value as a constant, or keep it in a table.",
-        "the answer would have to change without any change of data, or differ from session to session",
+        "the result would have to change without any change of data, or differ from session to session",
     ),
     Refusal(
         "zone_function",
@@ -45,7 +45,7 @@ REFUSALS: Final = (
     Refusal(
         "text_conversion",
         "cannot maintain a query that depends on the clock or the session through %s",
-        "Leave the value as it is, and convert it where the answer is read; or keep its text in a column.",
+        "Leave the value as it is, and convert it where the result is read; or keep its text in a column.",
         "how the value is written or read may differ from session to session",
     ),
     Refusal(
@@ -64,7 +64,7 @@ REFUSALS: Final = (
         "row_lock",
         "cannot maintain a query with FOR UPDATE or FOR SHARE",
         "Leave the locking clause out.",
-        "an answer kept in a table locks nothing",
+        "a result kept in a table locks nothing",
     ),
     Refusal(
         "sample",

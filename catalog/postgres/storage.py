@@ -17,7 +17,7 @@ from catalog.postgres.types import NO_COLLATION, NO_TYPMOD, SqlType
 LAYOUT = 3
 """Counts the ways in which values have been stored: a batch of another one is not read.
 
-Whoever raises it adds a migration that has the captured tables copied anew.
+Whoever raises it adds a migration that has the captured tables copied again.
 """
 
 MAX_DIGITS = 38

@@ -226,14 +226,14 @@ def hold_query(connection: Connection, query: Running) -> bool:
 
 
 def require_copied_before(connection: Connection, query: UUID, position: int) -> None:
-    """Raise ConcurrentChange if a table of a query was copied anew behind the position: it is empty there."""
+    """Raise ConcurrentChange if a query's table was copied again behind the position: it is empty there."""
     copied = connection.execute(
         "SELECT FROM gavial.reads r JOIN gavial.sources s USING (relation) "
         "WHERE r.query_id = %s AND s.captured_from > '0/0'::pg_lsn + %s::numeric",
         (query, position),
     )
     if copied.rowcount:
-        raise ConcurrentChange("a table that the standing query reads was copied anew")
+        raise ConcurrentChange("a table that the standing query reads was copied again")
 
 
 def tables_of(connection: Connection, query: UUID) -> str:

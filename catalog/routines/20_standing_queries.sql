@@ -25,7 +25,7 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
            CASE WHEN gavial.is_elsewhere() THEN '55000' WHEN q.status = 'suspended' THEN q.status_sqlstate
                 WHEN stopped.detail IS NOT NULL THEN '55000' ELSE q.status_sqlstate END AS status_sqlstate,
            CASE WHEN gavial.is_elsewhere()
-                THEN 'this database is a copy or was restored; RESUME builds the answer anew'
+                THEN 'this database is a copy or was restored; RESUME computes its result from scratch'
                 WHEN pg_has_role(c.relowner, 'USAGE') THEN CASE WHEN q.status = 'suspended' THEN q.status_detail
                     ELSE coalesce(stopped.detail, q.status_detail, unready.detail) END
                 WHEN stopped.detail IS NULL THEN unready.detail END AS status_detail,
@@ -72,7 +72,7 @@ COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batc
 COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, measured at the last trigger';
 COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one run';
 COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing the result from scratch';
-COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal; null while it is not known what comes until the trigger';
+COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal; null while it is not known how many rows will arrive before the trigger';
 
 CREATE OR REPLACE FUNCTION gavial.detail_of_status(status text, detail text, "position" pg_lsn) RETURNS text
     LANGUAGE sql IMMUTABLE

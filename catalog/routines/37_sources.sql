@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION gavial.copy_outdated(view oid) RETURNS void
     LANGUAGE sql
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    UPDATE gavial.sources s SET state = 'joining', detail = 'a column is read whose older values are not captured; it is copied anew'
+    UPDATE gavial.sources s SET state = 'joining', detail = 'a column is read whose older values are not captured; it is copied again'
     WHERE s.state = 'captured' AND s.relation IN (SELECT i.relation FROM gavial.inputs($1) i)
       AND s.outdated && gavial.columns_read($1, s.relation)
 $body$;
@@ -87,7 +87,7 @@ BEGIN
     -- A copy that is under way notices that it is not what is wanted any more.
     UPDATE gavial.sources s SET wide = s.wide || $2::smallint,
         state = CASE s.state WHEN 'captured' THEN 'joining' ELSE s.state END,
-        detail = format('column "%s" has a value for which more room is needed; it is copied anew', a.attname)
+        detail = format('column "%s" has a value for which more room is needed; it is copied again', a.attname)
     FROM pg_attribute a
     WHERE s.relation = $1 AND s.state <> 'stopped' AND $2 <> ALL (s.wide)
       AND a.attrelid = $1 AND a.attnum = $2 AND gavial.may_be_wide(a.atttypid, a.atttypmod);

@@ -251,7 +251,7 @@ BEGIN
         OR NOT has_table_privilege('gavial.queries', 'UPDATE') THEN
         RAISE wrong_object_type USING
             MESSAGE = format('cannot change the rows of standing query "%s"', TG_TABLE_NAME),
-            HINT = 'Change the tables it reads; its answer follows at its trigger.';
+            HINT = 'Change the tables that it reads; its result follows when its trigger fires.';
     END IF;
     RETURN NULL;
 END

@@ -61,10 +61,10 @@ BEGIN
         gavial.figure(measured ->> 'batch_work'), gavial.figure(measured ->> 'predicted_final_work'),
         coalesce(format(' (goal %s: %s)', measured ->> 'goal', CASE (measured ->> 'met')::boolean
             WHEN true THEN 'met' WHEN false THEN 'missed' ELSE 'nothing came' END), '')) END;
-    RETURN NEXT format('    Total work: %s s in %s firings; %s s from the trigger to the answer at %s', gavial.figure(measured ->> 'total_work'),
+    RETURN NEXT format('    Total work: %s s in %s runs; %s s from the trigger to the result at %s', gavial.figure(measured ->> 'total_work'),
         measured ->> 'firings', gavial.figure(measured ->> 'seconds'), measured ->> 'position');
     FOR part IN SELECT jsonb_array_elements(measured -> 'subplans') LOOP
-        RETURN NEXT format('    %s: %s rows in, %s out in %s firings, %s s of work (predicted %s), the last one %s s (predicted %s)',
+        RETURN NEXT format('    %s: %s rows in, %s out in %s runs, %s s of work (predicted %s), the last one %s s (predicted %s)',
             part ->> 'text', coalesce(part ->> 'rows_in', '0'), coalesce(part ->> 'rows_out', '0'), part ->> 'firings',
             gavial.figure(coalesce(part ->> 'work', '0')), gavial.figure(coalesce(part ->> 'predicted_work', '0')),
             gavial.figure(coalesce(part ->> 'final_work', '0')), gavial.figure(coalesce(part ->> 'predicted_final_work', '0')));

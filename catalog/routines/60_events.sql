@@ -26,7 +26,7 @@ BEGIN
         END IF;
     END LOOP;
     UPDATE gavial.queries q
-    SET status = 'error', status_sqlstate = '42809', status_detail = 'the guard of its answer was dropped'
+    SET status = 'error', status_sqlstate = '42809', status_detail = 'the trigger gavial_guard of its table was dropped'
     FROM pg_event_trigger_dropped_objects() d
     WHERE d.object_type = 'trigger' AND d.address_names[3] = 'gavial_guard' AND q.status <> 'error'
       AND NOT gavial.is_whole(q.view, q.result);
@@ -105,7 +105,7 @@ BEGIN
     WHERE q.id = ANY (touched) AND q.status = 'error' AND q.status_sqlstate = '42809' AND gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '42809',
-        status_detail = 'its table no longer has the columns of the query, or the trigger gavial_guard is off; when that is undone, its result is computed anew'
+        status_detail = 'its table no longer has the columns of the query, or the trigger gavial_guard is off; when that is undone, its result is computed from scratch'
     WHERE q.id = ANY (touched) AND q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '55000', status_detail = 'a view that it reads was replaced; RESUME takes the new one'

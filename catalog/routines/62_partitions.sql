@@ -27,7 +27,7 @@ BEGIN
     FOR source IN SELECT s.relation, s.leaves, s.files FROM gavial.sources s JOIN pg_class c ON c.oid = s.relation AND c.relkind = 'p' LOOP
         leaves_now := ARRAY(SELECT l::regclass FROM gavial.leaves(source.relation) l ORDER BY l);
         CONTINUE WHEN leaves_now = source.leaves;
-        -- The rows of a partition come and go with it, and no change of theirs is sent: then all are copied anew. So
+        -- The rows of a partition come and go with it, and no change of theirs is sent: then all are copied again. So
         -- they are where the changes of a new one, of before it became a partition, may still come.
         UPDATE gavial.sources s
         SET leaves = leaves_now,

@@ -12,7 +12,7 @@ AS $body$
 $body$;
 REVOKE ALL ON FUNCTION gavial.columns_computed_anew(oid) FROM PUBLIC;
 COMMENT ON FUNCTION gavial.columns_computed_anew(oid) IS
-    'the columns of a captured table that have other values when its rows are written anew because of a default or a generated column';
+    'the columns of a captured table that have other values when its rows are rewritten because of a default or a generated column';
 
 CREATE OR REPLACE FUNCTION gavial.columns_altered(relation oid) RETURNS smallint[]
     LANGUAGE sql STABLE
@@ -50,11 +50,11 @@ BEGIN
     IF FOUND THEN
         UPDATE gavial.sources s SET unstorable = gavial.unstorable_values(written)
         WHERE s.relation = written AND s.unstorable IS NOT NULL;
-        UPDATE gavial.sources s SET state = 'joining', detail = 'a partition was written anew; it is copied anew'
+        UPDATE gavial.sources s SET state = 'joining', detail = 'a partition was rewritten; it is copied again'
         WHERE s.state <> 'stopped' AND s.relation <> written AND written = ANY (s.leaves);
     ELSE
         UPDATE gavial.sources s
-        SET state = 'joining', detail = 'its rows were written anew; it is copied anew'
+        SET state = 'joining', detail = 'its rows were rewritten; it is copied again'
         WHERE s.state <> 'stopped' AND written IN (SELECT gavial.leaves(s.relation));
     END IF;
     IF FOUND THEN

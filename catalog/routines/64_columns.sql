@@ -57,7 +57,7 @@ BEGIN
     INSERT INTO gavial.defaults (relation, number, value)
     SELECT t, n.number, n.value FROM unnest(altered) t CROSS JOIN LATERAL gavial.new_columns(t) n WHERE n.is_told
     ON CONFLICT DO NOTHING;
-    UPDATE gavial.sources s SET state = 'joining', detail = 'its columns changed; it is copied anew'
+    UPDATE gavial.sources s SET state = 'joining', detail = 'its columns changed; it is copied again'
     WHERE s.relation = ANY (altered) AND EXISTS (SELECT FROM gavial.new_columns(s.relation) n WHERE NOT n.is_told);
     IF FOUND THEN
         NOTIFY gavial;

@@ -153,7 +153,7 @@ class Database:
             if not begun:
                 tell_of_slot(session, site)
             for table in copy_rewritten(session, site.epoch):
-                log.info("table %s: a partition lies in another file; it is copied anew", table)
+                log.info("table %s: a partition lies in another file; it is copied again", table)
             retrying.step(session)
             if not begun or not join_tables(session, site, capturing.position, go_on, answers.discard):
                 if begun:

@@ -18,7 +18,7 @@ def check_identity(connection: Connection) -> UUID:
     if installation.is_elsewhere:
         raise ConfigurationError(
             "this database is a copy or was restored",
-            hint="ALTER STANDING QUERY … RESUME builds the answers anew.",
+            hint="ALTER STANDING QUERY … RESUME computes its result from scratch.",
         )
     return installation.id
 

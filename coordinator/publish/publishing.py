@@ -134,7 +134,7 @@ def table_name(connection: Connection, relation: int) -> Identifier:
         (relation,),
     )
     if name is None:
-        raise AnswerDiffers("the table of the answer is gone")
+        raise AnswerDiffers("the table of the result is gone")
     return Identifier(name.schema, name.name)
 
 
@@ -226,5 +226,7 @@ def _delete(connection: Connection, name: Identifier) -> int:
         ).format(table=name, hash=SQL(_HASH).format(row=SQL("t.*::{table}").format(table=name)))
     ).rowcount
     if deleted != owed:
-        raise AnswerDiffers(f"{owed - deleted} of {owed} rows to be deleted are not in the answer")
+        raise AnswerDiffers(
+            f"{owed - deleted} of {owed} rows to be deleted are not in the table of the result"
+        )
     return deleted

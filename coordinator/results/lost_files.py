@@ -29,4 +29,4 @@ def loss_behind(
         if ends_all(other, connection):
             raise
         return other
-    return ConcurrentChange("files of the warehouse are lost, and are made anew") if lost else None
+    return ConcurrentChange("files of the warehouse are lost, and are made again") if lost else None

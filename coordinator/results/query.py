@@ -75,7 +75,7 @@ from sources.warehouse.site import CaptureSite
 _OF_DATA: Final = ("21", "22")
 """Classes of errors that other data would not have; so is one by itself, CannotConvert."""
 
-_WIDER: Final = "a table is copied anew, with room for all of its values"
+_WIDER: Final = "a table is copied again, with room for all of its values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class StandingQuery:
     def _require_storable(self, connection: Connection, position: int) -> None:
         """No column that is read has a value in it that is not in the warehouse.
 
-        Where there can be room for it, the table is copied anew.
+        Where there can be room for it, the table is copied again.
         """
         unstorable = self._without_room(connection, position)
         if not unstorable:

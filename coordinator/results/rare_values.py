@@ -24,7 +24,7 @@ _MET: Final = (
     *("the numeric value ", "value overflows numeric format", "cannot subtract infinite timestamps"),
     *("the year of an infinite ", "the epoch of an infinite "),
 )
-PLANNED_ANEW: Final = "it is planned anew, for numbers of any length and infinite values"
+PLANNED_ANEW: Final = "it is planned again, for numbers of any length and infinite values"
 
 
 def note_rare_values(connection: Connection, place: CaptureSite, work: Work, error: Error) -> bool:

@@ -138,7 +138,7 @@ OPTIONS: Final = {
             "'every 10 minutes', 'every 1000000 rows', 'at 06:00', cron text such as '0 6 * * 1', "
             "'on demand', or several joined by 'or'",
             "on demand",
-            "when the answer is owed",
+            "when the result is due",
         ),
         Option(
             "EXPECT",

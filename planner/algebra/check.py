@@ -31,7 +31,7 @@ def check(query: LogicalQuery) -> None:
     """Every column has one number, is there where it is read, and has there the type it is read with."""
     _Check().plan(query.plan, {})
     missing = {output.column for output in query.outputs} - column_numbers(query.plan)
-    assert not missing, f"the answer's columns {sorted(missing)} are not in the plan"
+    assert not missing, f"the result's columns {sorted(missing)} are not in the plan"
 
 
 def check_unnested(query: LogicalQuery) -> None:

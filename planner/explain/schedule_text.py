@@ -113,7 +113,7 @@ class _Lines:
     def subplan(self, writes: int, indent: str) -> Iterator[str]:
         """The lines of a subplan and of what it reads."""
         subplan = self._subplans[writes]
-        firings = f"{len(subplan.firings)} firing{'s' if len(subplan.firings) > 1 else ''}"
+        firings = f"{len(subplan.firings)} run{'s' if len(subplan.firings) > 1 else ''}"
         work = f"{figure(sum(subplan.firings))} s in all, {figure(subplan.firings[-1])} s at the trigger"
         yield f"{indent}{named(self._plan, writes)}: {firings}, {work}"
         self._described.add(writes)
@@ -149,7 +149,7 @@ def _shares(schedule: Schedule) -> Iterator[Point]:
 
 def _raised(plan: DeltaPlan, point: Point, whole: bool) -> str:
     if not point.raised:
-        return "one firing"
+        return "one run"
     paths = "all" if whole else ", ".join(_named_path(plan, path) for path in point.raised)
     return f"pace {point.pace} of {paths}"
 

@@ -14,10 +14,10 @@ IDLE: Final = "nothing is expected to come"
 FORCED: Final = "forced to the pace of others"
 MET: Final = "the goal is met"
 TOP: Final = "no greater pace is allowed"
-FED_ONCE: Final = "its input comes in one firing"
+FED_ONCE: Final = "its input arrives in one run"
 FED: Final = "its input does not come more often"
-DECLINED: Final = "not incrementable: more firings leave no less work"
-LITTLE: Final = "not incrementable: what more firings save is not worth them"
+DECLINED: Final = "not incrementable: more runs leave no less work"
+LITTLE: Final = "not incrementable: what more runs save is not worth their cost"
 
 
 def path_plans(

@@ -103,13 +103,13 @@ def gavial() -> None:
     "--spark-master",
     type=Matching(MASTER, "local[N], spark://HOST:PORT, yarn or k8s://ADDRESS"),
     metavar="URL",
-    help="Cluster that answers standing queries, in place of this machine.",
+    help="Cluster that computes standing queries, in place of this machine.",
 )
 @click.option(
     "--spark-remote",
     type=Matching(REMOTE, "sc://HOST:PORT"),
     metavar="URL",
-    help="Spark Connect server that answers standing queries.",
+    help="Spark Connect server that computes standing queries.",
 )
 @click.option(
     "--spark-memory",

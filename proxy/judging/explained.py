@@ -27,13 +27,15 @@ from planner.plan import Planned
 from proxy.judging.period_forecast import PeriodForecast
 from proxy.wire.verdict import Verdict
 
-_UNKNOWN: Final = "one firing, when the trigger fires: it is not known what comes until then (see EXPECT)\n"
+_UNKNOWN: Final = (
+    "one run, when the trigger fires: how many rows will have arrived by then is not known (see EXPECT)\n"
+)
 _BLIND: Final = Verdict(
-    warning="nothing is worked before the trigger fires: it is not known what comes until then",
-    hint="Say it with EXPECT; else what came tells, once the trigger has fired a few times.",
+    warning="no early runs are planned: how many rows will arrive before the trigger fires is not known",
+    hint="Set EXPECT, or wait until the trigger has fired a few times, so that arrivals can be forecast.",
 )
 _BLIND_AT_FIRST: Final = Verdict(
-    warning="nothing is worked before the trigger fires, as long as it is not known what comes until then",
+    warning="no early runs are planned while it is not known how many rows will arrive before the trigger fires",
     hint="Say it with EXPECT; else it is told from what comes. Until then goal_reachable is NULL.",
     is_news=True,
 )
@@ -94,7 +96,7 @@ class Explained:
         least = figure(self.schedule.reachable)
         return Verdict(
             warning=f"the goal cannot be met: at best {least} of the batch's work is left for the trigger",
-            hint="EXPLAIN (CURVE) shows what can be had at which price.",
+            hint="EXPLAIN (CURVE) shows which goals can be met, and what each costs.",
         )
 
     def _phases(self) -> list[tuple[str, str]]:

@@ -34,14 +34,14 @@ from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buf
 log = logging.getLogger(__name__)
 
 GATHERED_BYTES: Final = 32 << 20
-_LOST: Final = "the copy of its rows by key was lost; it is copied anew"
-_ALTERED: Final = "its columns changed; it is copied anew"
+_LOST: Final = "the copy of its rows by key was lost; it is copied again"
+_ALTERED: Final = "its columns changed; it is copied again"
 _OLD_ROW_MISSING: Final = "an update or delete came without its whole old row"
 _HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing queries that read the table."
 
 
 class Unfollowed(Exception):
-    """A table changed in a way that the stream does not tell: it has to be copied anew."""
+    """A table changed in a way that the stream does not tell: it has to be copied again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Sealer:
             case Emptied(lsn=lsn) if leaf != oid:
                 # Which of the rows were in the partition is not known.
                 if source.state == "captured" and lsn > self._known:
-                    raise Unfollowed("a partition was truncated; it is copied anew")
+                    raise Unfollowed("a partition was truncated; it is copied again")
             case Emptied(lsn=lsn):
                 if source.state == "captured" and source.old_rows is not None:
                     self._mirrors.of(oid, source.old_rows).empty(lsn)

@@ -73,7 +73,7 @@ def open_slot(
     if followed.slot != slot or followed.position is None:
         return _begin(connection, replication, site, slot, go_on, None)
     if slot_status(connection, slot, None).lost:
-        lost = "the replication slot was lost; copied anew"
+        lost = "the replication slot was lost; copied again"
         return _begin(connection, replication, site, slot, go_on, lost)
     if system_position(replication) < followed.position:
         raise ObjectNotInState(

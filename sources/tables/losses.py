@@ -32,7 +32,7 @@ def forget_lost(connection: Connection, site: CaptureSite) -> frozenset[str]:
     still = {batch.file for batch in manifest(connection)}
     lost = frozenset(batch.buffer for batch in gone if batch.file in still)
     for buffer in sorted(lost):
-        log.error("buffer %s: a file is lost; what is in it is made anew", buffer)
+        log.error("buffer %s: a file is lost; what is in it is made again", buffer)
         if is_table_buffer(buffer):
             copy_anew(connection, site.epoch, buffer, "a file of what was captured is lost")
         else:

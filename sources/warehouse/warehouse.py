@@ -85,7 +85,7 @@ class Warehouse:
             raise InputOutputError(
                 f"the warehouse {self.root} is not there",
                 hint="Bring it back, or correct --warehouse, and nothing is lost. If it is gone for good, "
-                "make an empty directory in its place: all tables are copied anew.",
+                "make an empty directory in its place: all tables are copied again.",
             )
         self._is_known = True
 

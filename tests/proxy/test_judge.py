@@ -128,7 +128,7 @@ def test_a_curve_needs_no_goal() -> None:
     assert shown[1].startswith("    Final work: 1 of the batch's, goal 1, at best 0.")
     curve = shown[shown.index("  Curve:") + 1 :]
     assert len(curve) > 3
-    assert curve[0] == "    final 1, total 1: one firing"
+    assert curve[0] == "    final 1, total 1: one run"
 
 
 def test_a_goal_is_met_by_no_more_than_it_takes() -> None:

@@ -62,7 +62,7 @@ def test_a_slot_that_was_dropped_is_seen_and_everything_joins_again(site: Site) 
     wait_until(lambda: not one(site.connection, active, site.slot), "the slot stays in use")
     site.connection.execute("SELECT pg_drop_replication_slot(%s)", (site.slot,))
     with site.captured() as capture:
-        assert source_state(site, "pairs") == ("joining", "the replication slot was lost; copied anew")
+        assert source_state(site, "pairs") == ("joining", "the replication slot was lost; copied again")
         assert manifest(site.connection) == ()
         site.connection.execute("INSERT INTO pairs VALUES (2, 'seen')")
         site.catch_up(capture)
@@ -238,7 +238,7 @@ def test_what_the_stream_does_not_tell_is_copied_anew(site: Site, change: str) -
         site.connection.execute(change.encode())
         site.connection.execute("INSERT INTO pairs (a) VALUES (2); INSERT INTO notes VALUES (1)")
         site.catch_up(capture)
-        assert source_state(site, "pairs") == ("joining", "its columns changed; it is copied anew")
+        assert source_state(site, "pairs") == ("joining", "its columns changed; it is copied again")
         assert source_state(site, "notes")[0] == "captured"
         assert held(site, "notes") == {(1, None, None): 1}
         site.connection.execute("INSERT INTO pairs (a) VALUES (3)")
@@ -254,7 +254,7 @@ def test_rows_that_are_written_anew_are_copied_anew(site: Site) -> None:
         site.connection.execute("CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler")
         site.connection.execute("ALTER TABLE pairs SET ACCESS METHOD other")
         site.catch_up(capture)
-        assert source_state(site, "pairs") == ("joining", "its rows were written anew; it is copied anew")
+        assert source_state(site, "pairs") == ("joining", "its rows were rewritten; it is copied again")
         assert source_state(site, "notes")[0] == "captured"
 
 

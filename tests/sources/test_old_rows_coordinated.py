@@ -112,7 +112,7 @@ def test_partitions_of_partitions(site: Site, tmp_path: Path, table: str) -> Non
 
 @pytest.mark.parametrize("site", ["postgres15"], indirect=True)
 def test_a_mirror_that_is_lost(site: Site, tmp_path: Path) -> None:
-    """Its table is copied anew, and then its rows are looked up again."""
+    """Its table is copied again, and then its rows are looked up again."""
     fill(site.user, "t")
     enrol(site.user, ["t"])
     log = tmp_path / "log"
@@ -126,7 +126,7 @@ def test_a_mirror_that_is_lost(site: Site, tmp_path: Path) -> None:
     with coordinator(site.dsn, site.home, log):
         site.user.execute("UPDATE t SET b = 'later' WHERE a % 2 = 0; DELETE FROM t WHERE a % 3 = 0")
         again = "SELECT state = 'captured' AND captured_from > %s FROM gavial.sources"
-        wait_until(lambda: bool(one(site.user, again, since)), "nothing is copied anew")
+        wait_until(lambda: bool(one(site.user, again, since)), "nothing is copied again")
         wait_until_by(site, "key")
         site.user.execute("UPDATE t SET b = b || '!'")
         site.check("t")

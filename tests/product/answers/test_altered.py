@@ -239,7 +239,7 @@ def test_who_reads_a_table_that_is_captured_anew_begins_anew(dsn: str, user: psy
         user.execute("DELETE FROM t WHERE b = 3")
         [run] = ask(user, "refresh", "q")
         waits = "SELECT detail LIKE 'waits for%' FROM gavial.sources WHERE relation = 't'::regclass"
-        wait_until(lambda: bool(one(user, waits)), "it is not copied anew")
+        wait_until(lambda: bool(one(user, waits)), "it is not copied again")
         assert one(user, "SELECT state FROM gavial.runs ORDER BY asked DESC LIMIT 1") == "waiting"
         assert one(user, "SELECT position FROM gavial.queries") == before
     assert ended(user, run).state == "done"

@@ -85,7 +85,7 @@ def test_a_table_that_the_login_may_not_read_stops_its_queries_alone(
         carl.execute("GRANT SELECT ON shop.hidden TO keeper")
         ann.execute(foreign)
         check(admin, "shop.own", "shop.foreign")
-        # What is copied anew may be read no more.
+        # What is copied again may be read no more.
         carl.execute("REVOKE SELECT ON shop.hidden FROM keeper; TRUNCATE shop.hidden")
         admin.execute("UPDATE gavial.sources SET state = 'joining' WHERE relation = 'shop.hidden'::regclass")
         admin.execute("NOTIFY gavial")

@@ -94,7 +94,7 @@ def test_explain_analyze_says_that_nothing_has_changed_and_what_the_last_result_
     first = first[first.index("  Measured:") + 1 :]
     assert first[0].startswith("    Nothing has changed since the result that was due at ")
     assert first[1].startswith("    Final work: not measured, for it was computed from scratch")
-    assert " in 0 firings" not in first[2]
+    assert " in 0 runs" not in first[2]
     scheduled = "SELECT count(*) FROM gavial.paths"
     wait_until(lambda: one(user, scheduled) > 0, "no paces are chosen")
     user.execute("INSERT INTO t VALUES (1000, 1)")

@@ -107,7 +107,7 @@ OF_ARRAYS = {
 
 
 def test_arrays_of_any_shape_are_stored(user: psycopg.Connection) -> None:
-    """Who reads one has its table copied anew, with room for such values; others read on."""
+    """Who reads one has its table copied again, with room for such values; others read on."""
     user.execute(ARRAYS)
     for name, query in OF_ARRAYS.items():
         user.execute(f"CREATE STANDING QUERY {name} AS {query} WITH NO DATA".encode())

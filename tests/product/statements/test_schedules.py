@@ -43,7 +43,7 @@ def test_a_query_that_is_not_there_yet(connection: psycopg.Connection) -> None:
 def test_one_row_for_each_step_of_the_search(connection: psycopg.Connection) -> None:
     shown = lines(connection, f"EXPLAIN (CURVE) CREATE STANDING QUERY q WITH ({EXPECTED}) AS {QUERY}")
     curve = shown[shown.index("  Curve:") + 1 :]
-    assert curve[0] == "    final 1, total 1: one firing"
+    assert curve[0] == "    final 1, total 1: one run"
     assert curve[1].endswith("pace 2 of public.sales to aggregate 1")
 
 
@@ -74,7 +74,7 @@ def test_the_same_as_a_graph(connection: psycopg.Connection) -> None:
 def test_without_a_goal_or_any_knowledge_of_what_comes(connection: psycopg.Connection) -> None:
     assert "  Schedule:" not in lines(connection, f"EXPLAIN CREATE STANDING QUERY q AS {QUERY}")
     shown = lines(connection, f"EXPLAIN CREATE STANDING QUERY q WITH (FINAL_WORK = 0.1) AS {QUERY}")
-    assert shown[-1].startswith("    one firing, when the trigger fires: it is not known what comes")
+    assert shown[-1].startswith("    one run, when the trigger fires: how many rows")
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of_and_a_query_that_is_there_explained(
@@ -119,8 +119,8 @@ def test_who_cannot_be_helped_is_told(connection: psycopg.Connection) -> None:
         b"CREATE STANDING QUERY blind_at_first WITH (FINAL_WORK = 0.1, TRIGGER = 'at 06:00') AS "
         b"SELECT count(*) FROM new WITH NO DATA"
     )
-    wishes = [each for each in said if each is not None and each.startswith("nothing is worked before")]
+    wishes = [each for each in said if each is not None and each.startswith("no early runs are planned")]
     assert wishes == [
-        "nothing is worked before the trigger fires: it is not known what comes until then",
-        "nothing is worked before the trigger fires, as long as it is not known what comes until then",
+        "no early runs are planned: how many rows will arrive before the trigger fires is not known",
+        "no early runs are planned while it is not known how many rows will arrive before the trigger fires",
     ]
