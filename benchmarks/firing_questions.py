@@ -19,9 +19,9 @@ from benchmarks.support.tpch_warehouse import NEW, OLD, ROWS, Laboratory, querie
 from catalog.capture.batch import Batch
 from catalog.postgres.schema import Column, TableName
 from catalog.postgres.types import INT4, INT8, NUMERIC, SqlType
-from coordinator.firing.batches import Shelf
-from coordinator.firing.outcome import Fired
-from coordinator.firing.round import Round
+from coordinator.firing.batches import BatchIndex
+from coordinator.firing.outcome import RunOutcome
+from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from executors.spark.executor import SparkExecutor
 from planner.plan import Planned, plan
@@ -73,14 +73,14 @@ class Bench:
 
     def fire(
         self, work: Work, offsets: Offsets, position: int, made: Iterable[Batch] = ()
-    ) -> tuple[Fired, Figures]:
+    ) -> tuple[RunOutcome, Figures]:
         """A firing up to a position, and what it took."""
         self.number += 1
         warehouse = self.laboratory.warehouse
-        shelf = Shelf(work, warehouse, (*self.laboratory.manifest, *self.late, *made))
+        batch_index = BatchIndex(work, warehouse, (*self.laboratory.manifest, *self.late, *made))
         used, began = cpu_seconds(os.getpid()), time.perf_counter()
-        round_ = Round(SparkExecutor(self.session), work, offsets, shelf, warehouse, self.number)
-        fired = round_.fire(position)
+        query_run = QueryRun(SparkExecutor(self.session), work, offsets, batch_index, warehouse, self.number)
+        fired = query_run.fire(position)
         seconds = time.perf_counter() - began
         spent = cpu_seconds(os.getpid()) - used
         return fired, {SECONDS: seconds, CPU: spent, MILLISECONDS: seconds * 1e3, JOBS: float(fired.jobs)}
@@ -112,7 +112,7 @@ class Bench:
 
         return measure
 
-    def _remove(self, fired: Fired) -> None:
+    def _remove(self, fired: RunOutcome) -> None:
         self.laboratory.warehouse.remove(each.file for each in fired.batches)
 
 

@@ -13,7 +13,7 @@ from benchmarks.support.tpch_log import at_first
 from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.queries.measured import Measured as Seen
 from coordinator.firing.work import Work
-from coordinator.planning.outlook import Outlook
+from coordinator.planning.period_estimate import PeriodEstimate
 from planner.cost.fitting import fit
 from planner.cost.weights import Weights
 from planner.pace.choose import scheduled, simulated
@@ -66,9 +66,11 @@ class Learner:
     def _learn(self, paces: Pacing, measured: Measured) -> None:
         """What firings cost; from one batch not how often groups change again, if that is known better."""
         period = self.period()
-        outlook = Outlook(period, scheduled(period, Goal(1.0, 1), whole_knob(period.paths)), self.work.tables)
+        estimate = PeriodEstimate(
+            period, scheduled(period, Goal(1.0, 1), whole_knob(period.paths)), self.work.tables
+        )
         for firing in measured.firings:
-            for each in outlook.measurements(firing.fired):
+            for each in estimate.measurements(firing.fired):
                 if each.features["jobs"]:
                     seen = Seen(each.features, each.work, each.elapsed, f"{self.name} {each.subplan}")
                     self.firings.append(seen)

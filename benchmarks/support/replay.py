@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.capture.batch import Batch
-from coordinator.firing.batches import Shelf
-from coordinator.firing.outcome import Fired
-from coordinator.firing.round import Round
+from coordinator.firing.batches import BatchIndex
+from coordinator.firing.outcome import RunOutcome
+from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from executors.spark.compile.subplan import schemas_of
 from executors.spark.executor import SparkExecutor
@@ -30,7 +30,7 @@ from sources.warehouse.merging import choose, merged_batches
 class Firing:
     """One of a period: what it came to, its processor time, and how long it was."""
 
-    fired: Fired
+    fired: RunOutcome
     cpu: float
     seconds: float
 
@@ -61,7 +61,7 @@ class Measured:
         """The changed rows that each subplan gave."""
         rows: dict[int, int] = {}
         for each in self.firings:
-            for share in each.fired.shares:
+            for share in each.fired.subplans:
                 rows[share.writes] = rows.get(share.writes, 0) + share.rows_out
         return rows
 
@@ -82,10 +82,12 @@ def replay(
             due = due_at(paces, before, now, end)
             if not due:
                 continue
-            shelf = Shelf(work, laboratory.warehouse, (*_upto(laboratory, now), *made))
+            batch_index = BatchIndex(work, laboratory.warehouse, (*_upto(laboratory, now), *made))
             began, used = time.monotonic(), cpu_seconds(os.getpid())
-            round_ = Round(SparkExecutor(session), work, offsets, shelf, laboratory.warehouse, now)
-            fired = round_.fire(now, None if now == end else due)
+            query_run = QueryRun(
+                SparkExecutor(session), work, offsets, batch_index, laboratory.warehouse, now
+            )
+            fired = query_run.fire(now, None if now == end else due)
             seconds = time.monotonic() - began
             made += fired.batches
             offsets = fired.offsets

@@ -145,7 +145,7 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
         )
 
 
-def dearness(connection: Connection, query: UUID) -> float:
+def measured_to_predicted(connection: Connection, query: UUID) -> float:
     """How many times as long the firings since the latest trigger took as the model says of them."""
     return float(value_of(connection, _DEARNESS, {"query": query}) or 1)
 

@@ -50,7 +50,7 @@ class SubplanText:
 class Period:
     """The changed rows since a query's result, and those expected until the next, by table."""
 
-    came: Mapping[int, int]
+    arrived: Mapping[int, int]
     expected: Mapping[int, float]
 
 
@@ -71,14 +71,14 @@ def _pace(*, path: int, pace: int, rows_at_last_run: int) -> tuple[int, tuple[in
 
 def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, Period]:
     """What came in the periods of these queries, by the manifest."""
-    came: dict[UUID, dict[int, int]] = {query: {} for query in queries}
+    arrived: dict[UUID, dict[int, int]] = {query: {} for query in queries}
     expected: dict[UUID, dict[int, float]] = {query: {} for query in queries}
 
     def add(*, query: UUID, relation: int, **rows: Any) -> None:
-        expected[query][relation], came[query][relation] = rows["expected"], rows["came"]
+        expected[query][relation], arrived[query][relation] = rows["expected"], rows["came"]
 
     rows_of(connection, add, _PERIODS, (list(queries),))
-    return {query: Period(came[query], expected[query]) for query in queries}
+    return {query: Period(arrived[query], expected[query]) for query in queries}
 
 
 def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:

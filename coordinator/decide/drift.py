@@ -25,37 +25,37 @@ class Worked:
     """How far a period has come: rows by table; by the numbers of paths the rows that they had of those, and
     their firings; rows written by subplan."""
 
-    came: Mapping[int, int]
+    arrived: Mapping[int, int]
     rows_at_last_run: Mapping[int, int]
     firings: Mapping[int, int]
     written: Mapping[int, int]
 
 
-def expected_rows(came: int, coming: float | None, stated: float | None, before: float) -> float:
+def expected_rows(arrived: int, coming: float | None, stated: float | None, before: float) -> float:
     """Of a table in a whole period: as its owner says until more came, then what came and is still to come.
 
     Where nobody knows what is to come, it is what was expected before, or twice that, and so on.
     """
-    if stated is not None and came <= stated * SLACK:
+    if stated is not None and arrived <= stated * SLACK:
         return stated
     if coming is not None:
-        return came + coming
-    return outgrown(before if stated is None else stated, came)
+        return arrived + coming
+    return outgrown(before if stated is None else stated, arrived)
 
 
-def is_astray(chosen: Mapping[int, float], now: Mapping[int, float]) -> bool:
+def arrivals_have_drifted(chosen: Mapping[int, float], now: Mapping[int, float]) -> bool:
     """Whether paces were chosen for so many fewer or more rows of some table that others may be better."""
     pairs = [(chosen.get(table, 0.0), rows) for table, rows in now.items()]
     return any(max(pair) - min(pair) >= _FEW and max(pair) > _ROWS * min(pair) for pair in pairs)
 
 
-def is_misjudged(written: int, believed: float) -> bool:
+def rows_were_misjudged(written: int, believed: float) -> bool:
     """Whether a subplan wrote so many fewer or more rows than it was thought to."""
     least, most = sorted((float(written), believed))
     return most >= _ENOUGH and most > _WRITTEN * least
 
 
-def is_moved(believed: float, now: float) -> bool:
+def work_has_drifted(believed: float, now: float) -> bool:
     """Whether what is left for a trigger is that much less or more than when its paces were chosen."""
     least, most = sorted((believed, now))
     return most > _MOVED * least

@@ -38,7 +38,7 @@ class _Rate:
     seconds: float = 0.0
 
 
-def forecast(trigger: str, history: History, zone: ZoneInfo, came: int = 0) -> Mapping[int, float] | None:
+def forecast(trigger: str, history: History, zone: ZoneInfo, arrived: int = 0) -> Mapping[int, float] | None:
     """Rows by table from now to the next time the trigger fires; None where that may be any time.
 
     So many have come since it fired.
@@ -47,7 +47,7 @@ def forecast(trigger: str, history: History, zone: ZoneInfo, came: int = 0) -> M
         return None
     last, most = history.fired[-1], rows_due(trigger)
     start, end = max(last, history.now), next_time(trigger, last, zone)
-    left = None if most is None else max(most - came, 0)
+    left = None if most is None else max(most - arrived, 0)
     if end is None and most is None:
         usual = _usual_period(history.fired)
         end = None if usual is None else last + usual
@@ -71,9 +71,9 @@ def _at_most(rows: Mapping[int, float], most: int) -> Mapping[int, float]:
 
 def _in_shares(history: History, most: int) -> Mapping[int, float]:
     """So many rows, shared by the tables as all that came so far; equally, where nothing came."""
-    came = {table: float(sum(hours.values())) for table, hours in history.rows.items()}
-    total = sum(came.values())
-    return {table: most * (count / total if total else 1 / len(came)) for table, count in came.items()}
+    arrived = {table: float(sum(hours.values())) for table, hours in history.rows.items()}
+    total = sum(arrived.values())
+    return {table: most * (count / total if total else 1 / len(arrived)) for table, count in arrived.items()}
 
 
 def _rows(history: History, table: int, start: datetime, end: datetime, zone: ZoneInfo) -> float:

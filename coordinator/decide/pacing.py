@@ -34,31 +34,33 @@ def tables_below(plan: DeltaPlan, tables: Mapping[int, int]) -> Mapping[Path, fr
     }
 
 
-def due(paths: Iterable[Paced], came: Mapping[int, int], expected: Mapping[int, float]) -> tuple[Path, ...]:
+def due(
+    paths: Iterable[Paced], arrived: Mapping[int, int], expected: Mapping[int, float]
+) -> tuple[Path, ...]:
     """The paths that another of their marks has passed since they were worked, in the order given.
 
     Marks that were skipped are one; the last one is the trigger's. Where nothing is expected there are none.
     """
-    return tuple(paced.path for paced in paths if _is_due(paced, came, expected))
+    return tuple(paced.path for paced in paths if _is_due(paced, arrived, expected))
 
 
-def rows_of(tables: Iterable[int], came: Mapping[int, int]) -> int:
+def rows_of(tables: Iterable[int], arrived: Mapping[int, int]) -> int:
     """How many rows of these tables came."""
-    return sum(came.get(table, 0) for table in tables)
+    return sum(arrived.get(table, 0) for table in tables)
 
 
-def _is_due(paced: Paced, came: Mapping[int, int], expected: Mapping[int, float]) -> bool:
-    now = rows_of(paced.tables, came)
+def _is_due(paced: Paced, arrived: Mapping[int, int], expected: Mapping[int, float]) -> bool:
+    now = rows_of(paced.tables, arrived)
     rows = outgrown(sum(expected.get(table, 0.0) for table in paced.tables), now)
     return rows > 0 and _mark(paced.pace, now, rows) > _mark(paced.pace, paced.rows_at_last_run, rows)
 
 
-def _mark(pace: int, came: int, expected: float) -> int:
-    return min(pace - 1, int(pace * came / expected))
+def _mark(pace: int, arrived: int, expected: float) -> int:
+    return min(pace - 1, int(pace * arrived / expected))
 
 
-def outgrown(expected: float, came: int) -> float:
+def outgrown(expected: float, arrived: int) -> float:
     """What may be expected where more came than was: twice as much, and so on."""
-    while 0 < expected * SLACK < came:
+    while 0 < expected * SLACK < arrived:
         expected *= 2
     return expected

@@ -14,7 +14,7 @@ from executors.executor import AddedColumn, InFile, InMemory, Part, Range
 from sources.warehouse.warehouse import Warehouse
 
 
-class Shelf:
+class BatchIndex:
     """Where the rows of a query's buffers lie."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Final
 
 from catalog.capture.batch import Batch, Bound, Bounds
 from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
-from coordinator.firing.batches import Shelf
+from coordinator.firing.batches import BatchIndex
 from coordinator.firing.work import Work
 from executors.executor import Part, Range, range_at
 from planner.delta.weighted import Moment
@@ -18,17 +18,17 @@ _NOT_BOUNDED: Final[frozenset[Storage]] = frozenset((Plain.JSONB, Padded(None)))
 """Equal values are texts that may lie on both sides of a bound."""
 
 
-class Needed:
+class NeededBatches:
     """A shelf that leaves out the batches which one subplan's firing does not need."""
 
     def __init__(
         self,
-        shelf: Shelf,
+        batch_index: BatchIndex,
         work: Work,
         ranges: Mapping[int, Range],
         limits: Mapping[tuple[int, Moment], tuple[Limits, ...]],
     ) -> None:
-        self._shelf = shelf
+        self._batch_index = batch_index
         self._work = work
         self._ranges = ranges
         self._limits = limits
@@ -40,27 +40,27 @@ class Needed:
         That nothing changed is read off these parts.
         """
         if range == self._ranges[buffer]:
-            return self._shelf.parts(buffer, range)
+            return self._batch_index.parts(buffer, range)
         chances = [
             limits
             for (number, moment), alternatives in self._limits.items()
             if number == buffer and range_at(self._ranges[buffer], moment) == range
             for limits in alternatives
         ]
-        batches = self._shelf.batches(buffer, range)
+        batches = self._batch_index.batches(buffer, range)
         if chances and all(chances):
             batches = [
                 batch for batch in batches if any(self._meets(buffer, batch, limits) for limits in chances)
             ]
-        return [self._shelf.part(buffer, batch, range) for batch in batches]
+        return [self._batch_index.part(buffer, batch, range) for batch in batches]
 
     def count(self, buffer: int, range: Range) -> int:
         """How many rows came in a range, whether or not they are needed."""
-        return self._shelf.count(buffer, range)
+        return self._batch_index.count(buffer, range)
 
     def names(self, buffer: int) -> Mapping[int, str]:
         """What the plan's columns are called in the buffer's files."""
-        return self._shelf.names(buffer)
+        return self._batch_index.names(buffer)
 
     def _meets(self, buffer: int, batch: Batch, limits: Limits) -> bool:
         return all(self._within(buffer, batch, limit) for limit in limits)
@@ -86,7 +86,7 @@ class Needed:
         for buffer, column in sources:
             if (buffer, column) not in self._changed:
                 name = self._work.columns(buffer)[column]
-                changed = self._shelf.batches(buffer, self._ranges[buffer])
+                changed = self._batch_index.batches(buffer, self._ranges[buffer])
                 self._changed[buffer, column] = [batch.bounds.get(name) for batch in changed]
             yield from self._changed[buffer, column]
 

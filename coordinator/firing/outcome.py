@@ -11,11 +11,11 @@ from coordinator.firing.work import Offsets
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What a subplan took: rows by buffer, those that came and those before; its work in `Fired`'s unit."""
+class SubplanOutcome:
+    """What a subplan took: rows by buffer, arrived and before; its work in the unit of `RunOutcome`."""
 
     writes: int
-    came: Mapping[int, int]
+    arrived: Mapping[int, int]
     before: Mapping[int, int]
     rows_in: int
     rows_out: int
@@ -25,7 +25,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class RunOutcome:
     """What a firing came to: where all subplans are then, the batches sealed, and the figures.
 
     Its work is seconds of a processor where those are known, else of time.
@@ -33,24 +33,24 @@ class Fired:
 
     offsets: Offsets
     batches: tuple[Batch, ...]
-    shares: tuple[Share, ...]
+    subplans: tuple[SubplanOutcome, ...]
     seconds: float
     processor_seconds: float | None
 
     @property
     def rows_in(self) -> int:
         """How many changed rows were read."""
-        return sum(share.rows_in for share in self.shares)
+        return sum(outcome.rows_in for outcome in self.subplans)
 
     @property
     def rows_out(self) -> int:
         """How many changed rows were written."""
-        return sum(share.rows_out for share in self.shares)
+        return sum(outcome.rows_out for outcome in self.subplans)
 
     @property
     def jobs(self) -> int:
         """How many jobs the firing took."""
-        return sum(share.jobs for share in self.shares)
+        return sum(outcome.jobs for outcome in self.subplans)
 
     @property
     def work(self) -> float:
@@ -59,8 +59,8 @@ class Fired:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """Begins when it is made; the meter tells what processors have spent."""
+class Stopwatch:
+    """Measures from the moment it is made; the meter gives the seconds that processors have spent."""
 
     meter: Callable[[], float | None] = lambda: None
     time: float = field(default_factory=time.monotonic)
@@ -70,7 +70,7 @@ class Clock:
         object.__setattr__(self, "processor", self.meter())
 
     def seconds(self) -> float:
-        """How many seconds have passed since the clock was made."""
+        """How many seconds have passed since the stopwatch was made."""
         return time.monotonic() - self.time
 
     def processor_seconds(self) -> float | None:

@@ -16,7 +16,7 @@ from catalog.queries.paces import Period
 from catalog.queries.running import Running
 from coordinator.decide.drift import expected_rows
 from coordinator.decide.forecast import History, forecast
-from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated
+from coordinator.planning.period_estimate import changed_rows, kind_of, scaled, stated
 from dialect.statements.expectations import rows_expected
 from planner.pace.schedule import Arrivals
 
@@ -31,8 +31,8 @@ def expected_arrivals(
     oids = [table.oid for table in tables]
     kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
     kinds |= {
-        came.relation: kind_of(came.rows, came.updates, came.deletes)
-        for came in rows_by_kind(connection, oids)
+        arrived.relation: kind_of(arrived.rows, arrived.updates, arrived.deletes)
+        for arrived in rows_by_kind(connection, oids)
     }
     said = rows_expected(query.options.get("EXPECT"), (table.name for table in tables))
     coming = _coming(connection, query, oids, period)
@@ -43,7 +43,7 @@ def expected_arrivals(
         arrivals[table.name] = scaled(
             kind,
             expected_rows(
-                period.came.get(oid, 0),
+                period.arrived.get(oid, 0),
                 coming.get(oid),
                 None if rows is None else changed_rows(stated(kind, rows)),
                 period.expected.get(oid, 0.0),
@@ -57,14 +57,14 @@ def _coming(
 ) -> Mapping[int, float]:
     """The rows expected from now on, by table; none where the trigger may fire at any time."""
     zone = ZoneInfo(query.settings.get("TimeZone", "UTC"))
-    history, came = _history(connection, query, oids), sum(period.came.values())
-    return forecast(query.options.get("TRIGGER", "on demand"), history, zone, came) or {}
+    history, arrived = _history(connection, query, oids), sum(period.arrived.values())
+    return forecast(query.options.get("TRIGGER", "on demand"), history, zone, arrived) or {}
 
 
 def _history(connection: Connection, query: Running, oids: Sequence[int]) -> History:
     rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids}
-    for came in rows_by_hour(connection, oids):
-        rows[came.relation][came.hour] = came.rows
+    for arrived in rows_by_hour(connection, oids):
+        rows[arrived.relation][arrived.hour] = arrived.rows
     fired = triggers_fired(connection, query.id, _MOST_TRIGGERS)
     known = known_time(connection, query.id, oids)
     return History(rows, known.since or known.now, known.now, fired)

@@ -89,6 +89,6 @@ class ResultLoop:
             position,
             queries,
             waiting_runs(connection),
-            {id: sum(period.came.values()) for id, period in arrived.items()},
+            {id: sum(period.arrived.values()) for id, period in arrived.items()},
             last_changes(connection, state.results.resting.seen_at),
         )

@@ -194,7 +194,7 @@ class DatabaseShell:
 
     def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Mapping[int, int]]:
         """The rows that arrived in periods, by query and table."""
-        return {id: period.came for id, period in periods(self._connection, action.queries).items()}
+        return {id: period.arrived for id, period in periods(self._connection, action.queries).items()}
 
     def check_drift(self, action: CheckDrift) -> bool:
         """Whether a period has drifted."""
@@ -217,7 +217,7 @@ class DatabaseShell:
                     raise
                 log_failure(log, queries[id], error, "early run")
             else:
-                read[id] = PacedPeriod(paths, period.came, period.expected)
+                read[id] = PacedPeriod(paths, period.arrived, period.expected)
         return read
 
     def run_early(self, action: RunEarly) -> Outcome:

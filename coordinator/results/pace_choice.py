@@ -25,9 +25,9 @@ from catalog.queries.paces import (
     save_paces,
 )
 from catalog.queries.running import Running, lock_query
-from coordinator.decide.drift import Worked, is_astray
+from coordinator.decide.drift import Worked, arrivals_have_drifted
 from coordinator.planning.expected_rows import expected_arrivals
-from coordinator.planning.outlook import Outlook, at_the_beginning, changed_rows, scaled
+from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning, changed_rows, scaled
 from coordinator.planning.recording import paced_paths, subplan_texts
 from coordinator.planning.statistics import read_statistics
 from coordinator.results.failing import ends_all, log_failure
@@ -84,15 +84,17 @@ class PaceChoice:
 
     def _has_drifted(self, connection: Connection, query: Running, period: Period) -> bool:
         standing = self._known.get(connection, query)
-        if standing.outlook is None:
+        if standing.estimate is None:
             return True
         arrivals = expected_arrivals(connection, query, standing.prepared.tables, period)
-        if is_astray(period.expected, _rows(standing, arrivals)):
+        if arrivals_have_drifted(period.expected, _rows(standing, arrivals)):
             return True
         known = self._known_weights(connection)
-        if standing.outlook.is_dearer(known, _own_weights(connection, query, known)):
+        if standing.estimate.cost_has_changed(known, _own_weights(connection, query, known)):
             return True
-        return not standing.is_anew and bool(standing.outlook.misjudged(_worked(connection, query, period)))
+        return not standing.is_anew and bool(
+            standing.estimate.misjudged_subplans(_worked(connection, query, period))
+        )
 
     def _choose(self, connection: Connection, query: Running, period: Period) -> None:
         standing = self._known.get(connection, query)
@@ -119,8 +121,8 @@ class PaceChoice:
                 recompute_work=schedule.recompute_work,
                 reachable=_is_reachable(schedule, known, any(map(changed_rows, arrivals.values()))),
             )
-        standing.outlook = Outlook(simulation, schedule, prepared.work.tables)
-        standing.came = {}
+        standing.estimate = PeriodEstimate(simulation, schedule, prepared.work.tables)
+        standing.arrived = {}
 
     def _statistics(
         self,
@@ -134,10 +136,10 @@ class PaceChoice:
         began = self._beginnings.get(query.id)
         if began is None or began.position != query.position:
             tables = standing.prepared.tables
-            came = {
-                table.name: scaled(arrivals[table.name], period.came.get(table.oid, 0)) for table in tables
+            arrived = {
+                table.name: scaled(arrivals[table.name], period.arrived.get(table.oid, 0)) for table in tables
             }
-            began = _Beginning(query.position, at_the_beginning(read_statistics(connection, tables), came))
+            began = _Beginning(query.position, at_the_beginning(read_statistics(connection, tables), arrived))
             self._beginnings[query.id] = began
         return began.statistics
 
@@ -181,21 +183,26 @@ def _corrections(
     connection: Connection, query: Running, standing: StandingQuery, period: Period
 ) -> Corrections:
     """What the period that has ended tells of the estimates, else the one under way; else what is known."""
-    outlook, id = standing.outlook, query.id
-    if outlook is None:
+    estimate, id = standing.estimate, query.id
+    if estimate is None:
         return corrections_of(connection, id)
-    if standing.came:
-        return outlook.corrections(standing.came, firings(connection, id, 1), rows_written(connection, id, 1))
+    if standing.arrived:
+        return estimate.corrections(
+            standing.arrived, firings(connection, id, 1), rows_written(connection, id, 1)
+        )
     if standing.is_anew:  # what is written is not only what came
-        return outlook.simulation.corrections
+        return estimate.simulation.corrections
     worked = _worked(connection, query, period)
-    return outlook.corrections(worked.came, worked.firings, outlook.misjudged(worked))
+    return estimate.corrections(worked.arrived, worked.firings, estimate.misjudged_subplans(worked))
 
 
 def _worked(connection: Connection, query: Running, period: Period) -> Worked:
     rows_at_last_run = {path: rows for path, (_pace, rows) in paces_of(connection, query.id).items()}
     return Worked(
-        period.came, rows_at_last_run, firings(connection, query.id, 0), rows_written(connection, query.id, 0)
+        period.arrived,
+        rows_at_last_run,
+        firings(connection, query.id, 0),
+        rows_written(connection, query.id, 0),
     )
 
 

@@ -14,7 +14,7 @@ from catalog.queries.running import Running
 from catalog.queries.telling import finish_refreshes
 from coordinator.decide.actions import Waiting
 from coordinator.results.failing import ends_all
-from coordinator.results.query import Ready, StandingQuery
+from coordinator.results.query import ComputedChanges, StandingQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Result:
 
     query: Running
     standing: StandingQuery
-    ready: Ready
+    ready: ComputedChanges
 
 
 def publish(

@@ -32,8 +32,8 @@ from catalog.queries.executions import (
     Execution,
     Outcome,
     begin_execution,
-    dearness,
     end_execution,
+    measured_to_predicted,
     note_progress,
     record_trigger,
 )
@@ -48,11 +48,11 @@ from catalog.queries.running import (
     tables_of,
 )
 from coordinator.decide.pacing import Paced, tables_below
-from coordinator.firing.batches import Shelf
+from coordinator.firing.batches import BatchIndex
 from coordinator.firing.engine import EngineThread
-from coordinator.firing.outcome import Fired
+from coordinator.firing.outcome import RunOutcome
 from coordinator.firing.progress import Progress, Telling
-from coordinator.firing.round import Round
+from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import (
     NOTHING_READ,
     PUBLISHED,
@@ -62,7 +62,7 @@ from coordinator.firing.work import (
     offsets_from,
     offsets_to,
 )
-from coordinator.planning.outlook import Outlook
+from coordinator.planning.period_estimate import PeriodEstimate
 from coordinator.planning.prepared import Prepared, prepare
 from coordinator.publish.publishing import add_columns, apply_changes, lock_answer
 from coordinator.results.rare_values import PLANNED_ANEW, note_rare_values
@@ -79,7 +79,7 @@ _WIDER: Final = "a table is copied again, with room for all of its values"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ComputedChanges:
     """An answer that is computed and not yet published: its changes, and where all subplans are then.
 
     `anew`: the changes are all of the answer. `rebuilt`: so is all that was computed on the way. Without
@@ -88,7 +88,7 @@ class Ready:
 
     position: int
     number: int
-    fired: Fired | None
+    fired: RunOutcome | None
     changes: pa.Table
     offsets: Offsets
     anew: bool
@@ -98,7 +98,7 @@ class Ready:
 
 @dataclass(slots=True)
 class StandingQuery:
-    """What is known of a query while it is worked; `came`: the rows of the period that ended last, until
+    """What is known of a query while it is worked; `arrived`: the rows of the period that ended last, until
     its estimates are corrected by it. `is_outgrown`: its plan will not do any more."""
 
     site: CaptureSite
@@ -107,8 +107,8 @@ class StandingQuery:
     prepared: Prepared
     offsets: Offsets
     tables: str
-    outlook: Outlook | None = None
-    came: Mapping[int, int] = field(default_factory=dict)
+    estimate: PeriodEstimate | None = None
+    arrived: Mapping[int, int] = field(default_factory=dict)
     is_outgrown: bool = False
 
     @staticmethod
@@ -144,13 +144,13 @@ class StandingQuery:
 
     def fire(
         self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
-    ) -> Ready:
+    ) -> ComputedChanges:
         """Compute everything up to a position; nothing of it is committed."""
         self._require_storable(connection, position)
         anew = anew or query.status == "initialising" or self.is_anew
         schema = arrow_schema(self.work.schemas[self.work.plan.answer])
         if not anew and self._is_flushed() and rows_behind(connection, self._positions()) == 0:
-            return Ready(position, 0, None, schema.empty_table(), self.offsets, anew, self.offsets)
+            return ComputedChanges(position, 0, None, schema.empty_table(), self.offsets, anew, self.offsets)
         try:
             return self._fire(connection, position, anew, False, wanted)
         except Error as error:
@@ -160,9 +160,9 @@ class StandingQuery:
                 self._outgrow(connection, error)
                 raise
             # A row may be to blame that was taken back since: only what is there now counts.
-            return self._fire_anew(connection, position, wanted)
+            return self._refire(connection, position, wanted)
 
-    def _fire_anew(self, connection: Connection, position: int, wanted: Callable[[], bool]) -> Ready:
+    def _refire(self, connection: Connection, position: int, wanted: Callable[[], bool]) -> ComputedChanges:
         try:
             return self._fire(connection, position, True, True, wanted)
         except Error as error:
@@ -211,8 +211,8 @@ class StandingQuery:
 
     def _fire(
         self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]
-    ) -> Ready:
-        shelf = self._shelf(connection, self.work.tables if rebuild else self.work.schemas)
+    ) -> ComputedChanges:
+        index = self._batch_index(connection, self.work.tables if rebuild else self.work.schemas)
         offsets = NOTHING_READ if rebuild else self.offsets
         all_paths = range(len(paths(self.work.plan)))
         number = begin_execution(connection, self.query.id, all_paths, self.engine.name)
@@ -220,9 +220,9 @@ class StandingQuery:
         progress = Progress(len(self.work.plan.subplans))
         telling = Telling(connection, number, progress, lambda: self.engine.starts, wanted)
 
-        def work(executor: Executor) -> Fired:
-            round_ = Round(executor, self.work, offsets, shelf, warehouse, number, rebuild, progress)
-            return round_.fire(position)
+        def work(executor: Executor) -> RunOutcome:
+            run = QueryRun(executor, self.work, offsets, index, warehouse, number, rebuild, progress)
+            return run.fire(position)
 
         try:
             fired = self.engine.run(work, telling.is_wanted)
@@ -232,11 +232,11 @@ class StandingQuery:
         answer = self.work.plan.answer
         last = fired.offsets[answer, self._published[1]]
         since = 0 if anew else self.offsets.get(self._published, 0)
-        changes = shelf.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
+        changes = index.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
         telling.tell(f"publishing {changes.num_rows:,} changed rows")
         period = {(PUBLISHED, self.work.name(table)): position for table in self.work.tables}
         reached = {**fired.offsets, **period, self._published: last}
-        return Ready(position, number, fired, changes, reached, anew, self.offsets, rebuild)
+        return ComputedChanges(position, number, fired, changes, reached, anew, self.offsets, rebuild)
 
     def paced(self, connection: Connection) -> tuple[Paced, ...]:
         """The query's paths, from the tables to the result, as far as they are run between triggers."""
@@ -262,15 +262,15 @@ class StandingQuery:
         `consolidate`: nothing is looked at that was taken back. False if the query is not what it was.
         """
         numbers = {path: number for number, path in enumerate(paths(self.work.plan))}
-        shelf = self._shelf(connection, self.work.schemas)
+        index = self._batch_index(connection, self.work.schemas)
         number = begin_execution(
             connection, query.id, sorted(numbers[path] for path in due), self.engine.name
         )
         warehouse = self.site.warehouse
 
-        def work(executor: Executor) -> Fired:
-            round_ = Round(executor, self.work, self.offsets, shelf, warehouse, number, consolidate)
-            return round_.fire(position, due)
+        def work(executor: Executor) -> RunOutcome:
+            run = QueryRun(executor, self.work, self.offsets, index, warehouse, number, consolidate)
+            return run.fire(position, due)
 
         fired = self.engine.run(work, wanted)
         failpoint("ahead: fired")
@@ -298,7 +298,7 @@ class StandingQuery:
         return hold_query(connection, query) and self.tables == tables_of(connection, query.id)
 
     def publish(
-        self, connection: Connection, query: Running, ready: Ready, moment: datetime, since: float
+        self, connection: Connection, query: Running, ready: ComputedChanges, moment: datetime, since: float
     ) -> bool:
         """Within the caller's transaction, which holds the epoch; False if the query is not what it was.
 
@@ -321,12 +321,12 @@ class StandingQuery:
         return True
 
     def _save(
-        self, connection: Connection, number: int, position: int, fired: Fired, reached: Offsets
+        self, connection: Connection, number: int, position: int, fired: RunOutcome, reached: Offsets
     ) -> None:
         """What a firing came to, in the caller's transaction."""
         name_batches(connection, fired.batches)
         save_offsets(connection, self.query.id, offsets_to(reached))
-        measured = self.outlook.measurements(fired) if self.outlook is not None else ()
+        measured = self.estimate.measurements(fired) if self.estimate is not None else ()
         execution = Execution(
             position,
             fired.rows_in,
@@ -334,24 +334,26 @@ class StandingQuery:
             fired.jobs,
             fired.processor_seconds,
             fired.work,
-            sum(measurement.predicted for measurement in measured) if self.outlook is not None else None,
+            sum(measurement.predicted for measurement in measured) if self.estimate is not None else None,
             measured,
         )
         end_execution(connection, number, execution)
 
-    def _outcome(self, connection: Connection, query: Running, ready: Ready, seconds: float) -> Outcome:
+    def _outcome(
+        self, connection: Connection, query: Running, ready: ComputedChanges, seconds: float
+    ) -> Outcome:
         """How its goal was met; of an answer that is made anew nobody asks."""
-        if self.outlook is None or ready.anew:
+        if self.estimate is None or ready.anew:
             return Outcome(None, None, None, seconds, None)
-        self.came = periods(connection, [query.id])[query.id].came
+        self.arrived = periods(connection, [query.id])[query.id].arrived
         work = 0.0 if ready.fired is None else ready.fired.work
-        return self.outlook.outcome(work, self.came, seconds, dearness(connection, query.id))
+        return self.estimate.outcome(work, self.arrived, seconds, measured_to_predicted(connection, query.id))
 
-    def settle(self, ready: Ready) -> None:
+    def settle(self, ready: ComputedChanges) -> None:
         """Go on from what was published, now that it is committed."""
         self.offsets = ready.offsets
 
-    def discard(self, ready: Ready, connection: Connection | None = None) -> None:
+    def discard(self, ready: ComputedChanges, connection: Connection | None = None) -> None:
         """What was computed is certain not to be committed, and with the connection nobody is told of it."""
         if ready.fired is None:
             return
@@ -389,7 +391,7 @@ class StandingQuery:
         ]
         return {name: min(at for other, at in read if other == name) for name, _at in read}
 
-    def _shelf(self, connection: Connection, buffers: Iterable[int]) -> Shelf:
+    def _batch_index(self, connection: Connection, buffers: Iterable[int]) -> BatchIndex:
         names = {self.work.name(buffer) for buffer in buffers}
         defaults = defaults_of(connection, names)
-        return Shelf(self.work, self.site.warehouse, manifest(connection, names), defaults)
+        return BatchIndex(self.work, self.site.warehouse, manifest(connection, names), defaults)

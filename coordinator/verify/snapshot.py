@@ -29,7 +29,7 @@ _LOOK_SECONDS: Final = 0.5
 _CANCEL_SECONDS: Final = 5.0
 
 
-class Taking:
+class SnapshotHolder:
     """A position with a snapshot, as soon as there is one, and sessions; all of it until nobody wants it."""
 
     def __init__(self, address: str, run: UUID) -> None:

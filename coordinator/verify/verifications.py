@@ -16,7 +16,7 @@ from coordinator.decide.failure_policy import why_not
 from coordinator.firing.engine import Cancelled
 from coordinator.results.failing import ends_all, failure_of, log_failure
 from coordinator.results.known_queries import KnownQueries
-from coordinator.verify.snapshot import Taking
+from coordinator.verify.snapshot import SnapshotHolder
 from coordinator.verify.verify import differing_rows
 from sources.server.position import Position, format_lsn
 from sources.server.senders import left
@@ -36,7 +36,7 @@ class Verifications:
         self._address = address
         self._captured = captured
         self._known = known
-        self._takings: dict[UUID, Taking] = {}
+        self._snapshot_holders: dict[UUID, SnapshotHolder] = {}
         self._queued: set[UUID] = set()
 
     def look(self, connection: Connection, queries: Mapping[UUID, Running], runs: Sequence[Run]) -> None:
@@ -46,8 +46,8 @@ class Verifications:
         """
         wanted = {run.id for run in runs}
         self._queued &= wanted
-        for gone in self._takings.keys() - wanted:
-            self._takings.pop(gone).release()
+        for gone in self._snapshot_holders.keys() - wanted:
+            self._snapshot_holders.pop(gone).release()
         for run in runs:
             query = queries.get(run.query)
             has_result = query is not None and query.answered and not query.columns_due
@@ -56,16 +56,16 @@ class Verifications:
             if query is None or query.status == "initialising" or not has_result or not query.captured:
                 self._forget(run.id)
                 continue
-            if run.id not in self._takings:
-                if len(self._takings) >= self._most(connection):
+            if run.id not in self._snapshot_holders:
+                if len(self._snapshot_holders) >= self._most(connection):
                     self._queue(connection, run)
                     continue
                 self._begin(connection, run)
-            self._continue(connection, query, run, self._takings[run.id])
+            self._continue(connection, query, run, self._snapshot_holders[run.id])
 
     def _most(self, connection: Connection) -> int:
         """How many may be under way: what the server has left, but one for tables that are copied."""
-        names = [Taking.session_name(run) for run in self._takings]
+        names = [SnapshotHolder.session_name(run) for run in self._snapshot_holders]
         return max(left(connection, names) - 1, 1)
 
     def _queue(self, connection: Connection, run: Run) -> None:
@@ -74,62 +74,73 @@ class Verifications:
             note_run(connection, run.id, _QUEUED)
 
     def _begin(self, connection: Connection, run: Run) -> None:
-        self._takings[run.id] = Taking(self._address, run.id)
+        self._snapshot_holders[run.id] = SnapshotHolder(self._address, run.id)
         if run.id in self._queued:
             self._queued.remove(run.id)
             note_run(connection, run.id, None)
 
     def _forget(self, run: UUID) -> None:
         """Let the snapshot of a verification go that is of no use any more."""
-        if run in self._takings:
-            self._takings.pop(run).release()
+        if run in self._snapshot_holders:
+            self._snapshot_holders.pop(run).release()
 
     def awaited(self) -> list[int]:
         """The positions up to which verifications wait for capture."""
-        return [taking.position.lsn for taking in self._takings.values() if taking.position is not None]
+        return [
+            snapshot_holder.position.lsn
+            for snapshot_holder in self._snapshot_holders.values()
+            if snapshot_holder.position is not None
+        ]
 
     def release(self) -> None:
         """End all verifications that are under way."""
-        for taking in self._takings.values():
-            taking.release()
-        self._takings.clear()
+        for snapshot_holder in self._snapshot_holders.values():
+            snapshot_holder.release()
+        self._snapshot_holders.clear()
 
-    def _continue(self, connection: Connection, query: Running, run: Run, taking: Taking) -> None:
+    def _continue(
+        self, connection: Connection, query: Running, run: Run, snapshot_holder: SnapshotHolder
+    ) -> None:
         try:
-            if taking.error is not None:
-                raise taking.error
-            if taking.position is None or self._captured() < taking.position.lsn:
+            if snapshot_holder.error is not None:
+                raise snapshot_holder.error
+            if snapshot_holder.position is None or self._captured() < snapshot_holder.position.lsn:
                 return
             standing = self._known.get(connection, query)
-            if standing.has_read_behind(taking.position.lsn):
+            if standing.has_read_behind(snapshot_holder.position.lsn):
                 self._forget(run.id)
                 return
-            self._verify(connection, query, run, taking, taking.position)
+            self._verify(connection, query, run, snapshot_holder, snapshot_holder.position)
         except Cancelled:
             log.info("standing query %s: its verification is not wanted any more", query)
         except Exception as error:
             if ends_all(error, connection):
                 raise
-            if taking.is_wanted() or taking.error is not None:
+            if snapshot_holder.is_wanted() or snapshot_holder.error is not None:
                 log_failure(log, query, error, "verification")
                 fail_run(connection, run.id, failure_of(error))
-        taking.release()
-        del self._takings[run.id]
+        snapshot_holder.release()
+        del self._snapshot_holders[run.id]
 
     def _verify(
-        self, connection: Connection, query: Running, run: Run, taking: Taking, position: Position
+        self,
+        connection: Connection,
+        query: Running,
+        run: Run,
+        snapshot_holder: SnapshotHolder,
+        position: Position,
     ) -> None:
         is_wanted = self._known.until_changed(connection, query)
         standing = self._known.get(connection, query)
-        ready = standing.fire(
-            connection, query, position.lsn, False, lambda: taking.is_wanted() and is_wanted()
+        computed = standing.fire(
+            connection, query, position.lsn, False, lambda: snapshot_holder.is_wanted() and is_wanted()
         )
         try:
             at = format_lsn(position.lsn)
             note_run(connection, run.id, f"comparing with PostgreSQL's own result at {at}")
-            differences = differing_rows(taking, query, standing.prepared.answer, ready, position)
+            differences = differing_rows(snapshot_holder, query, standing.prepared.answer, computed, position)
         finally:
-            standing.discard(ready, connection)
+            standing.discard(computed, connection)
         with connection.transaction():
             save_differences(connection, run.id, differences)
             finish_run(connection, run.id, position.lsn)

@@ -14,9 +14,9 @@ from catalog.postgres.base_types import base_type_name
 from catalog.queries.running import Running
 from catalog.rows import rows_of
 from coordinator.publish.publishing import Answer, apply_changes, table_name
-from coordinator.results.query import Ready
+from coordinator.results.query import ComputedChanges
 from coordinator.verify.nearly import TOLERANCE, Unlike, without_near
-from coordinator.verify.snapshot import Taking
+from coordinator.verify.snapshot import SnapshotHolder
 from sources.server.position import Position
 
 _DIFFERENCES: Final = """
@@ -82,14 +82,18 @@ class _Undone(Exception):
 
 
 def differing_rows(
-    taking: Taking, query: Running, answer: Answer, ready: Ready, position: Position
+    snapshot_holder: SnapshotHolder,
+    query: Running,
+    answer: Answer,
+    computed: ComputedChanges,
+    position: Position,
 ) -> list[Difference]:
     """Where the result, with what is ready published, differs from the SELECT at the position."""
     differences: list[Difference] = []
-    with taking.session() as connection, _undone(connection):
+    with snapshot_holder.session() as connection, _undone(connection):
         name = table_name(connection, answer.relation)
-        apply_changes(connection, answer, ready.changes, ready.anew)
-        with taking.session() as session:
+        apply_changes(connection, answer, computed.changes, computed.anew)
+        with snapshot_holder.session() as session:
             _load_expected(connection, session, query, answer, position)
         differences.extend(_differences(connection, answer, name))
     return differences

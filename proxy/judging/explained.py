@@ -35,8 +35,8 @@ _BLIND: Final = Verdict(
     hint="Set EXPECT, or wait until the trigger has fired a few times, so that arrivals can be forecast.",
 )
 _BLIND_AT_FIRST: Final = Verdict(
-    warning="no early runs are planned while it is not known how many rows will arrive before the trigger fires",
-    hint="Say it with EXPECT; else it is told from what comes. Until then goal_reachable is NULL.",
+    warning="no early runs are planned until it is known how many rows arrive before the trigger fires",
+    hint="Set EXPECT, or wait until arrivals can be forecast; until then goal_reachable is NULL.",
     is_news=True,
 )
 

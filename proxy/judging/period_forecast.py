@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from catalog.postgres.schema import TableName
 from coordinator.decide.forecast import History, forecast
-from coordinator.planning.outlook import changed_rows, kind_of, scaled, stated
+from coordinator.planning.period_estimate import changed_rows, kind_of, scaled, stated
 from coordinator.planning.planning import Maintainable
 from dialect.statements.expectations import rows_expected
 from planner.algebra.statistics import Statistics
@@ -107,11 +107,12 @@ def _arrivals(
 
 def _kinds(figures: Mapping[str, Any], oids: Mapping[TableName, int]) -> Mapping[TableName, Arrivals]:
     """The proportions of inserts, updates and deletes among the changes that came so far."""
-    came: dict[int, list[Sequence[float]]] = {oid: [] for oid in oids.values()}
+    arrived: dict[int, list[Sequence[float]]] = {oid: [] for oid in oids.values()}
     for oid, _hour, *counts in figures["history"]:
-        came[oid].append(counts)
+        arrived[oid].append(counts)
     return {
-        name: kind_of(*map(sum, zip((0.0, 0.0, 0.0), *came[oid], strict=True))) for name, oid in oids.items()
+        name: kind_of(*map(sum, zip((0.0, 0.0, 0.0), *arrived[oid], strict=True)))
+        for name, oid in oids.items()
     }
 
 

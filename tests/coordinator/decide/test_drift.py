@@ -9,9 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.postgres.schema import TableName
-from coordinator.decide.drift import Worked, expected_rows, has_read_most, is_astray, is_misjudged
+from coordinator.decide.drift import (
+    Worked,
+    arrivals_have_drifted,
+    expected_rows,
+    has_read_most,
+    rows_were_misjudged,
+)
 from coordinator.decide.pacing import Paced, due, outgrown
-from coordinator.planning.outlook import Outlook, at_the_beginning
+from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import Statistics, TableStatistics
 from planner.cost.weights import Weights
@@ -28,7 +34,7 @@ ORDERS, LINES = 501, 502
 
 
 @pytest.mark.parametrize(
-    ("came", "coming", "stated", "before", "expected"),
+    ("arrived", "coming", "stated", "before", "expected"),
     [
         # What came, and what is to come.
         (0, 1000.0, None, 0.0, 1000),
@@ -48,9 +54,9 @@ ORDERS, LINES = 501, 502
     ],
 )
 def test_rows_of_a_whole_period(
-    came: int, coming: float | None, stated: float | None, before: float, expected: float
+    arrived: int, coming: float | None, stated: float | None, before: float, expected: float
 ) -> None:
-    assert expected_rows(came, coming, stated, before) == expected
+    assert expected_rows(arrived, coming, stated, before) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,8 +74,8 @@ def test_rows_of_a_whole_period(
     ],
 )
 def test_a_burst_and_a_drought_are_astray(chosen: float, now: float, is_off: bool) -> None:
-    assert is_astray({ORDERS: 10.0, LINES: chosen}, {ORDERS: 10.0, LINES: now}) == is_off
-    assert is_astray({LINES: chosen}, {ORDERS: 10.0, LINES: now}) == is_off
+    assert arrivals_have_drifted({ORDERS: 10.0, LINES: chosen}, {ORDERS: 10.0, LINES: now}) == is_off
+    assert arrivals_have_drifted({LINES: chosen}, {ORDERS: 10.0, LINES: now}) == is_off
 
 
 @pytest.mark.parametrize(
@@ -85,7 +91,7 @@ def test_a_burst_and_a_drought_are_astray(chosen: float, now: float, is_off: boo
     ],
 )
 def test_subplans_are_misjudged_by_a_factor_of_two(written: int, believed: float, is_off: bool) -> None:
-    assert is_misjudged(written, believed) == is_off
+    assert rows_were_misjudged(written, believed) == is_off
 
 
 def test_a_path_that_lags_tells_nothing() -> None:
@@ -115,27 +121,29 @@ def test_what_is_written_as_believed_is_not_misjudged(query: LogicalQuery, data:
     schedule = scheduled(period, Goal(0.3, 4), path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
     tables = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
-    outlook = Outlook(period, schedule, tables)
-    came = {oids[name]: round(each.inserts) for name, each in arrivals.items()}
+    estimate = PeriodEstimate(period, schedule, tables)
+    arrived = {oids[name]: round(each.inserts) for name, each in arrivals.items()}
     times = tuple(data.draw(st.integers(1, 4)) for _ in period.paths)
     believed = {
         subplan.writes: float(each.written.changes.gross[-1])
         for subplan, each in zip(plan.subplans, period.simulate(times).subplans, strict=True)
     }
-    all_rows = dict.fromkeys(range(len(times)), sum(came.values()))
+    all_rows = dict.fromkeys(range(len(times)), sum(arrived.values()))
     firings = dict(enumerate(times))
     usual = {writes: round(rows) for writes, rows in believed.items()}
-    assert not outlook.misjudged(Worked(came, all_rows, firings, usual))
+    assert not estimate.misjudged_subplans(Worked(arrived, all_rows, firings, usual))
     more = {writes: 10 * rows for writes, rows in usual.items()}
     many = {writes for writes, rows in believed.items() if round(rows) >= 100}
-    assert outlook.misjudged(Worked(came, all_rows, firings, more)).keys() >= many
-    assert not outlook.misjudged(Worked(came, {}, firings, more))
+    assert estimate.misjudged_subplans(Worked(arrived, all_rows, firings, more)).keys() >= many
+    assert not estimate.misjudged_subplans(Worked(arrived, {}, firings, more))
 
 
-def passed(pace: int, rows_at_last_run: int, came: int, expected: float) -> bool:
+def passed(pace: int, rows_at_last_run: int, arrived: int, expected: float) -> bool:
     """Whether some mark, the k-th of so many but for the last, lies between the two."""
-    rows = outgrown(expected, came)
-    return rows > 0 and any(pace * rows_at_last_run < mark * rows <= pace * came for mark in range(1, pace))
+    rows = outgrown(expected, arrived)
+    return rows > 0 and any(
+        pace * rows_at_last_run < mark * rows <= pace * arrived for mark in range(1, pace)
+    )
 
 
 EXPECTED = st.integers(0, 400).map(float)
@@ -145,16 +153,16 @@ EXPECTED = st.integers(0, 400).map(float)
 def test_marks_are_passed_once_whatever_paces_become(steps: list[tuple[int, int, float]]) -> None:
     """Another pace, and other expectations, in the middle of a period: no rows are worked twice, none are
     forgotten; it is due when a mark of what holds now lies in what it has not had."""
-    came, paced = 0, Paced(ONE, 1, frozenset({ORDERS}))
+    arrived, paced = 0, Paced(ONE, 1, frozenset({ORDERS}))
     for more, pace, expected in steps:
-        came += more
+        arrived += more
         paced = replace(paced, pace=pace)
-        is_due = bool(due([paced], {ORDERS: came}, {ORDERS: expected}))
-        assert is_due == passed(pace, paced.rows_at_last_run, came, expected)
+        is_due = bool(due([paced], {ORDERS: arrived}, {ORDERS: expected}))
+        assert is_due == passed(pace, paced.rows_at_last_run, arrived, expected)
         if is_due:
-            assert paced.rows_at_last_run < came
-            paced = replace(paced, rows_at_last_run=came)
-            assert not due([paced], {ORDERS: came}, {ORDERS: expected})
+            assert paced.rows_at_last_run < arrived
+            paced = replace(paced, rows_at_last_run=arrived)
+            assert not due([paced], {ORDERS: arrived}, {ORDERS: expected})
 
 
 @given(
@@ -170,10 +178,10 @@ def test_the_rest_of_a_period_is_worked_as_its_new_paces_say(
     start = rows_at_last_run + burst
     expected = start + rest
     paced, firings = Paced(ONE, pace, frozenset({ORDERS}), rows_at_last_run), 0
-    for came in range(start, expected + 1):
-        if due([paced], {ORDERS: came}, {ORDERS: float(expected)}):
+    for arrived in range(start, expected + 1):
+        if due([paced], {ORDERS: arrived}, {ORDERS: float(expected)}):
             firings += 1
-            paced = replace(paced, rows_at_last_run=came)
+            paced = replace(paced, rows_at_last_run=arrived)
     marks = [mark * expected / pace for mark in range(1, pace)]
     at_once = any(rows_at_last_run < mark <= start for mark in marks)
     assert firings == at_once + sum(mark > start for mark in marks)

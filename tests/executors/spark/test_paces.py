@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from catalog.capture.batch import Batch
 from catalog.postgres.schema import TableName
 from coordinator.decide.pacing import Paced, due, rows_of, tables_below
-from coordinator.firing.batches import Shelf
-from coordinator.firing.round import Round
+from coordinator.firing.batches import BatchIndex
+from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import Offsets, Work
 from dialect.spark.expressions import DEFAULT
 from executors.reference.arrow import as_changes
@@ -62,7 +62,7 @@ class Rounds:
         self.paced = [Paced(path, paces[path], below) for path, below in tables_below(plan, tables).items()]
         self.manifest: list[Batch] = []
         self.offsets: Offsets = {}
-        self.came: Counter[int] = Counter()
+        self.arrived: Counter[int] = Counter()
         self.position = self.number = 0
 
     def commit(self, changes: Mapping[TableName, Changes]) -> None:
@@ -71,7 +71,7 @@ class Rounds:
         for name, rows in changes.items():
             if rows:
                 self.manifest.append(self.sealed(name, rows))
-                self.came[OIDS[name]] += len(rows)
+                self.arrived[OIDS[name]] += len(rows)
 
     def sealed(self, name: TableName, changes: Changes) -> Batch:
         columns = {
@@ -91,20 +91,20 @@ class Rounds:
     def fire(self, paths: set[Path] | None = None) -> None:
         """One round, over files and nothing that is remembered."""
         self.number += 1
-        shelf = Shelf(self.work, self.warehouse, self.manifest)
+        batch_index = BatchIndex(self.work, self.warehouse, self.manifest)
         executor = SparkExecutor(self.session)
-        round_ = Round(executor, self.work, self.offsets, shelf, self.warehouse, self.number)
-        fired = round_.fire(self.position, paths)
+        query_run = QueryRun(executor, self.work, self.offsets, batch_index, self.warehouse, self.number)
+        fired = query_run.fire(self.position, paths)
         self.manifest += fired.batches
         self.offsets = fired.offsets
 
     def work_early(self) -> int:
         """What is due; how many paths that was."""
-        found = set(due(self.paced, self.came, dict.fromkeys(OIDS.values(), 8.0)))
+        found = set(due(self.paced, self.arrived, dict.fromkeys(OIDS.values(), 8.0)))
         if found:
             self.fire(found)
         self.paced = [
-            replace(each, rows_at_last_run=rows_of(each.tables, self.came)) if each.path in found else each
+            replace(each, rows_at_last_run=rows_of(each.tables, self.arrived)) if each.path in found else each
             for each in self.paced
         ]
         return len(found)
@@ -112,12 +112,12 @@ class Rounds:
     def trigger(self) -> Changes:
         """Everything is flushed, a period begins; the answer."""
         self.fire()
-        self.came.clear()
+        self.arrived.clear()
         self.paced = [replace(each, rows_at_last_run=0) for each in self.paced]
         answer = self.work.plan.answer
-        shelf = Shelf(self.work, self.warehouse, self.manifest)
+        batch_index = BatchIndex(self.work, self.warehouse, self.manifest)
         schema = self.work.schemas[answer]
-        rows = shelf.rows(answer, (0, self.number), arrow_schema(schema))
+        rows = batch_index.rows(answer, (0, self.number), arrow_schema(schema))
         return consolidated(as_changes(rows, list(schema.values())))
 
 

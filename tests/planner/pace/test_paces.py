@@ -38,13 +38,13 @@ class Period:
         self.tables = {each.number: self.oids[each.table] for each in read}
         below = tables_below(replay.plan, self.tables)
         self.paced = [Paced(path, paces[path], below[path]) for path in below]
-        self.came: Counter[int] = Counter()
+        self.arrived: Counter[int] = Counter()
 
     def commit(self, changes: dict[TableName, Changes]) -> None:
         """What came, and what is due then."""
         self.replay.commit(changes)
-        self.came.update({self.oids[name]: len(rows) for name, rows in changes.items()})
-        self.work(set(due(self.paced, self.came, self.expected)))
+        self.arrived.update({self.oids[name]: len(rows) for name, rows in changes.items()})
+        self.work(set(due(self.paced, self.arrived, self.expected)))
 
     def work(self, paths: set[Path]) -> None:
         """Fire subplans as a round does: by the paths that are due, a table's buffers as one."""
@@ -58,14 +58,14 @@ class Period:
             if chosen:
                 self.replay.fire(subplan, kept)
         self.paced = [
-            replace(each, rows_at_last_run=rows_of(each.tables, self.came)) if each.path in paths else each
+            replace(each, rows_at_last_run=rows_of(each.tables, self.arrived)) if each.path in paths else each
             for each in self.paced
         ]
 
     def end(self) -> None:
         """The trigger fires."""
         self.replay.fire_all()
-        self.came.clear()
+        self.arrived.clear()
         self.paced = [replace(each, rows_at_last_run=0) for each in self.paced]
 
 
@@ -106,7 +106,7 @@ def test_the_answer_is_right_at_every_trigger(
 
 
 @pytest.mark.parametrize(
-    ("pace", "rows_at_last_run", "came", "expected", "is_due"),
+    ("pace", "rows_at_last_run", "arrived", "expected", "is_due"),
     [
         (4, 0, 24, 100, False),
         (4, 0, 25, 100, True),
@@ -129,17 +129,19 @@ def test_the_answer_is_right_at_every_trigger(
         (1, 0, 1000, 100, False),
     ],
 )
-def test_marks(pace: int, rows_at_last_run: int, came: int, expected: float, is_due: bool) -> None:
+def test_marks(pace: int, rows_at_last_run: int, arrived: int, expected: float, is_due: bool) -> None:
     paced = Paced(ONE, pace, frozenset({ORDERS, LINES}), rows_at_last_run)
-    found = due([paced], {ORDERS: came // 2, LINES: came - came // 2, 7: 1000}, {ORDERS: expected, 7: 9.0})
+    found = due(
+        [paced], {ORDERS: arrived // 2, LINES: arrived - arrived // 2, 7: 1000}, {ORDERS: expected, 7: 9.0}
+    )
     assert found == ((ONE,) if is_due else ())
 
 
 def test_a_pace_is_so_many_firings_however_rows_come() -> None:
     paced = Paced(ONE, 10, frozenset({ORDERS}))
     firings = 0
-    for came in range(0, 1000, 7):
-        if due([paced], {ORDERS: came}, {ORDERS: 1000.0}):
+    for arrived in range(0, 1000, 7):
+        if due([paced], {ORDERS: arrived}, {ORDERS: 1000.0}):
             firings += 1
-            paced = replace(paced, rows_at_last_run=came)
+            paced = replace(paced, rows_at_last_run=arrived)
     assert firings == 9

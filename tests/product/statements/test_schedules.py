@@ -122,5 +122,5 @@ def test_who_cannot_be_helped_is_told(connection: psycopg.Connection) -> None:
     wishes = [each for each in said if each is not None and each.startswith("no early runs are planned")]
     assert wishes == [
         "no early runs are planned: how many rows will arrive before the trigger fires is not known",
-        "no early runs are planned while it is not known how many rows will arrive before the trigger fires",
+        "no early runs are planned until it is known how many rows arrive before the trigger fires",
     ]

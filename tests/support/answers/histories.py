@@ -25,8 +25,8 @@ from catalog.postgres.schema import TableName
 from catalog.postgres.signatures import Signatures
 from catalog.postgres.storage import stored_column
 from catalog.postgres.types import SqlType
-from coordinator.firing.batches import Shelf
-from coordinator.firing.round import Round
+from coordinator.firing.batches import BatchIndex
+from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import NOTHING_READ, Offsets
 from coordinator.planning.planning import Bound, bind_view, taken_on
 from coordinator.planning.prepared import Prepared, prepare_planned
@@ -193,29 +193,31 @@ class Player:
 
     def _fire(
         self, query: Query, logs: Sequence[Log], position: int, due: set[Path] | None, anew: bool = False
-    ) -> Shelf:
+    ) -> BatchIndex:
         work = query.prepared.work
         offsets = NOTHING_READ if anew else query.offsets
         made = [] if anew else query.made
         batches = [batch for log in logs for batch in log.batches(self.warehouse, position, query.random)]
-        shelf = Shelf(work, self.warehouse, (*batches, *made))
-        round_ = Round(SparkExecutor(self.session), work, offsets, shelf, self.warehouse, position, anew)
-        fired = round_.fire(position, due)
+        batch_index = BatchIndex(work, self.warehouse, (*batches, *made))
+        query_run = QueryRun(
+            SparkExecutor(self.session), work, offsets, batch_index, self.warehouse, position, anew
+        )
+        fired = query_run.fire(position, due)
         query.made, query.offsets = [*made, *fired.batches], fired.offsets
-        return shelf
+        return batch_index
 
     def _publish(self, query: Query, logs: Sequence[Log], position: int) -> None:
         """As a standing query is: anew if an error is in the way that may be history."""
         try:
-            shelf, anew = self._fire(query, logs, position, None), query.published == 0
+            batch_index, anew = self._fire(query, logs, position, None), query.published == 0
         except Error as error:
             if error.sqlstate[:2] not in OF_DATA:
                 raise
-            shelf, anew = self._fire(query, logs, position, None, True), True
+            batch_index, anew = self._fire(query, logs, position, None, True), True
         work, answer = query.prepared.work, query.prepared.work.plan.answer
         last = query.offsets[answer, work.name(answer)]
         schema = arrow_schema(work.schemas[answer])
-        changes = shelf.rows(answer, (0 if anew else query.published, last), schema)
+        changes = batch_index.rows(answer, (0 if anew else query.published, last), schema)
         with self.connection.transaction():
             apply_changes(self.connection, query.prepared.answer, changes, anew)
         query.published = last

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from catalog.capture.batch import Batch
 from catalog.failpoints import failpoint
-from coordinator.firing.batches import Shelf
-from coordinator.firing.needed_batches import Needed
-from coordinator.firing.outcome import Clock, Fired, Share
+from coordinator.firing.batches import BatchIndex
+from coordinator.firing.needed_batches import NeededBatches
+from coordinator.firing.outcome import RunOutcome, Stopwatch, SubplanOutcome
 from coordinator.firing.progress import Progress
-from coordinator.firing.special import Specials
+from coordinator.firing.specialised_subplans import SpecialisedSubplans
 from coordinator.firing.work import Offsets, Work
 from executors.executor import Executor, Firing, Outcome, Range
 from executors.passing import pass_on
@@ -22,7 +22,7 @@ from planner.pace.paths import Path
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
 
-class Round:
+class QueryRun:
     """One firing, which has a number of its own: the position of what it writes.
 
     `consolidate`: nothing is looked at that was taken back.
@@ -33,7 +33,7 @@ class Round:
         executor: Executor,
         work: Work,
         offsets: Offsets,
-        shelf: Shelf,
+        batch_index: BatchIndex,
         warehouse: Warehouse,
         number: int,
         consolidate: bool = False,
@@ -41,22 +41,22 @@ class Round:
     ) -> None:
         self._executor = executor
         self._work = work
-        self._shelf = shelf
+        self._batch_index = batch_index
         self._warehouse = warehouse
         self._number = number
         self._consolidate = consolidate
         self._progress = progress or Progress(len(work.plan.subplans))
         self._offsets = dict(offsets)
-        self._specials = Specials(work)
+        self._specialised_subplans = SpecialisedSubplans(work)
         self._batches: list[Batch] = []
-        self._shares: list[Share] = []
+        self._outcomes: list[SubplanOutcome] = []
 
-    def fire(self, position: int, due: Collection[Path] | None = None) -> Fired:
+    def fire(self, position: int, due: Collection[Path] | None = None) -> RunOutcome:
         """Run every subplan, in order, up to a position; one that fails leaves no file behind.
 
         Of some paths only those subplans that they lead to, which read nothing new by the others.
         """
-        clock = Clock(self._executor.processor_seconds)
+        stopwatch = Stopwatch(self._executor.processor_seconds)
         try:
             for subplan in self._work.plan.subplans:
                 reads = self._due(subplan, due)
@@ -65,12 +65,12 @@ class Round:
         except BaseException:
             self._warehouse.remove(batch.file for batch in self._batches)
             raise
-        return Fired(
+        return RunOutcome(
             self._offsets,
             tuple(self._batches),
-            tuple(self._shares),
-            clock.seconds(),
-            clock.processor_seconds(),
+            tuple(self._outcomes),
+            stopwatch.seconds(),
+            stopwatch.processor_seconds(),
         )
 
     def _due(self, subplan: Subplan, due: Collection[Path] | None) -> frozenset[str]:
@@ -81,39 +81,52 @@ class Round:
     def _fire(self, subplan: Subplan, ranges: Mapping[int, Range]) -> None:
         writes, name = subplan.writes, self._work.name(subplan.writes)
         is_first = (writes, name) not in self._offsets
-        clock = Clock(self._executor.processor_seconds)
-        came = {
-            buffer: self._shelf.count(buffer, range) for buffer, range in ranges.items() if buffer != writes
+        stopwatch = Stopwatch(self._executor.processor_seconds)
+        arrived = {
+            buffer: self._batch_index.count(buffer, range)
+            for buffer, range in ranges.items()
+            if buffer != writes
         }
-        self._progress.begin(sum(came.values()))
+        self._progress.begin(sum(arrived.values()))
         outcome = self._run(subplan, ranges, is_first)
         if outcome.rows.num_rows:
             start, _ = ranges[writes]
             failpoint("firing: computed")
             batch = self._warehouse.seal(name, self._stamped(outcome.rows), start, self._number, 1)
             self._batches.append(batch)
-            self._shelf.add(batch, outcome.rows)
+            self._batch_index.add(batch, outcome.rows)
             failpoint("firing: sealed")
         if outcome.rows.num_rows or is_first:
             self._offsets[writes, name] = self._number
         for buffer in subplan.reads:
             self._offsets[writes, self._work.name(buffer)] = ranges[buffer][1]
-        before = {buffer: self._shelf.count(buffer, (0, start)) for buffer, (start, _) in ranges.items()}
+        before = {
+            buffer: self._batch_index.count(buffer, (0, start)) for buffer, (start, _) in ranges.items()
+        }
         rows_in, rows_out = outcome.rows_in, outcome.rows.num_rows
-        self._shares.append(
-            Share(writes, came, before, rows_in, rows_out, outcome.jobs, clock.work(), clock.seconds())
+        self._outcomes.append(
+            SubplanOutcome(
+                writes,
+                arrived,
+                before,
+                rows_in,
+                rows_out,
+                outcome.jobs,
+                stopwatch.work(),
+                stopwatch.seconds(),
+            )
         )
 
     def _run(self, subplan: Subplan, ranges: Mapping[int, Range], is_first: bool) -> Outcome:
-        special = self._specials.of(subplan, ranges, self._shelf)
+        special = self._specialised_subplans.of(subplan, ranges, self._batch_index)
         writes, schemas = subplan.writes, self._work.schemas
         if special.subplan is None:
             return Outcome(arrow_schema(schemas[writes]).empty_table(), 0, 0)
         if special.passed is not None:
-            parts = self._shelf.parts(special.passed.buffer, ranges[special.passed.buffer])
+            parts = self._batch_index.parts(special.passed.buffer, ranges[special.passed.buffer])
             if (outcome := pass_on(special.passed, parts, schemas[writes])) is not None:
                 return outcome
-        needed = Needed(self._shelf, self._work, ranges, special.limits)
+        needed = NeededBatches(self._batch_index, self._work, ranges, special.limits)
         environment = self._work.environment
         firing = Firing(
             special.subplan, ranges, schemas, environment, is_first, self._consolidate, special.small

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from catalog.postgres.schema import TableName
 from catalog.queries.executions import Measurement, Outcome
-from coordinator.decide.drift import Worked, has_read_most, is_misjudged, is_moved
+from coordinator.decide.drift import Worked, has_read_most, rows_were_misjudged, work_has_drifted
 from coordinator.decide.pacing import rows_of, tables_below
-from coordinator.firing.outcome import Fired, Share
+from coordinator.firing.outcome import RunOutcome, SubplanOutcome
 from planner.algebra.statistics import Statistics
 from planner.cost.weights import Weights
 from planner.pace.corrections import corrections
@@ -19,104 +19,108 @@ from planner.pace.simulation import Corrections, OwnWeights, Pacing, SimulatedSu
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class PeriodEstimate:
     """The period as it was simulated when its paces were chosen; `tables` by the numbers of their buffers."""
 
     simulation: Simulation
     schedule: Schedule
     tables: Mapping[int, int]
 
-    def measurements(self, fired: Fired) -> tuple[Measurement, ...]:
+    def measurements(self, fired: RunOutcome) -> tuple[Measurement, ...]:
         """What each subplan that had something to do took."""
-        return tuple(self._measurement(share) for share in fired.shares if share.rows_in)
+        return tuple(self._measurement(share) for share in fired.subplans if share.rows_in)
 
-    def _measurement(self, share: Share) -> Measurement:
+    def _measurement(self, share: SubplanOutcome) -> Measurement:
         features = self._features(share)
         work = predicted(features, self.simulation.weights_of(share.writes))
         return Measurement(
             share.writes, share.rows_in, share.rows_out, share.work, share.seconds, work, features
         )
 
-    def outcome(self, work: float, came: Mapping[int, int], seconds: float, dearness: float = 1.0) -> Outcome:
+    def outcome(
+        self, work: float, arrived: Mapping[int, int], seconds: float, measured_to_predicted: float = 1.0
+    ) -> Outcome:
         """How the goal was met, where this was left for the trigger of a period in which so many rows came.
 
         The batch is the model's, all of these rows in one firing, on a machine on which all is so much
         dearer than the model says.
         """
         goal = self.schedule.goal
-        batch = dearness * self.batch_work(came)
+        batch = measured_to_predicted * self.batch_work(arrived)
         share = work / batch if batch else 0.0
         is_met = share <= goal.final_work if goal.seconds is None else seconds <= goal.seconds
-        met = is_met if any(came.values()) else None  # where nothing came, nothing could be missed
+        met = is_met if any(arrived.values()) else None  # where nothing came, nothing could be missed
         return Outcome(goal.final_work if goal.seconds is None else None, share, batch, seconds, met)
 
-    def batch_work(self, came: Mapping[int, int]) -> float:
+    def batch_work(self, arrived: Mapping[int, int]) -> float:
         """The work of these rows, by table, in one firing."""
-        return self._replayed(came).simulate((1,) * len(self.simulation.paths)).final
+        return self._replayed(arrived).simulate((1,) * len(self.simulation.paths)).final
 
-    def is_dearer(self, weights: Weights, own: OwnWeights) -> bool:
-        """Whether by what firings cost now, other than when paces were chosen, the goal is another matter."""
+    def cost_has_changed(self, weights: Weights, own: OwnWeights) -> bool:
+        """Whether what runs cost now, and did not then, changes how much work is left for the trigger."""
         now = replace(self.simulation, weights=weights, own=own)
         paces = tuple(path.pace for path in self.schedule.paths)
         left, batch = now.simulate(paces).final, now.simulate((1,) * len(paces)).final
         if self.schedule.goal.seconds is not None:
             believed = self.schedule.final_work * self.simulation.weights.latency
-            return is_moved(believed, left * weights.latency)
-        return is_moved(self.schedule.final_work * batch, left * self.schedule.batch_work)
+            return work_has_drifted(believed, left * weights.latency)
+        return work_has_drifted(self.schedule.final_work * batch, left * self.schedule.batch_work)
 
-    def misjudged(self, worked: Worked) -> Mapping[int, int]:
+    def misjudged_subplans(self, worked: Worked) -> Mapping[int, int]:
         """Where subplans that have read most of what came wrote more rows than believed, or fewer: which."""
         below = tables_below(self.simulation.plan, self.tables)
         read = [
-            has_read_most(worked.rows_at_last_run.get(number, 0), rows_of(below[path], worked.came))
+            has_read_most(worked.rows_at_last_run.get(number, 0), rows_of(below[path], worked.arrived))
             for number, path in enumerate(self.simulation.paths)
         ]
-        subplans = self._worked(worked.came, worked.firings)
+        subplans = self._worked(worked.arrived, worked.firings)
         misjudged_rows = {}
         for place, subplan in enumerate(self.simulation.plan.subplans):
             rows = worked.written.get(subplan.writes, 0)
             believed = float(subplans[place].written.changes.gross[-1])
-            if all(read[path] for path in self.simulation.below[place]) and is_misjudged(rows, believed):
+            if all(read[path] for path in self.simulation.below[place]) and rows_were_misjudged(
+                rows, believed
+            ):
                 misjudged_rows[subplan.writes] = rows
         return misjudged_rows
 
     def corrections(
-        self, came: Mapping[int, int], firings: Mapping[int, int], written: Mapping[int, int]
+        self, arrived: Mapping[int, int], firings: Mapping[int, int], written: Mapping[int, int]
     ) -> Corrections:
         """By how much more subplans write than was believed, where they wrote so many rows for what came.
 
         `firings` are those by path.
         """
-        return corrections(self._replayed(came), self._paces(firings), written)
+        return corrections(self._replayed(arrived), self._paces(firings), written)
 
-    def _worked(self, came: Mapping[int, int], firings: Mapping[int, int]) -> tuple[SimulatedSubplan, ...]:
+    def _worked(self, arrived: Mapping[int, int], firings: Mapping[int, int]) -> tuple[SimulatedSubplan, ...]:
         """A period with these rows, by table, and firings, by path."""
-        return self._replayed(came).simulate(self._paces(firings)).subplans
+        return self._replayed(arrived).simulate(self._paces(firings)).subplans
 
     def _paces(self, firings: Mapping[int, int]) -> Pacing:
         """Paces that run each path as often as it was run."""
         return tuple(max(firings.get(number, 1), 1) for number in range(len(self.simulation.paths)))
 
-    def _replayed(self, came: Mapping[int, int]) -> Simulation:
+    def _replayed(self, arrived: Mapping[int, int]) -> Simulation:
         """The simulation of the period with the rows that came, by table."""
         arrivals = {
-            buffer: scaled(expected, came.get(self.tables[buffer], 0))
+            buffer: scaled(expected, arrived.get(self.tables[buffer], 0))
             for buffer, expected in self.simulation.arrivals.items()
         }
         return replace(self.simulation, arrivals=arrivals)
 
-    def _features(self, share: Share) -> Mapping[str, float]:
+    def _features(self, share: SubplanOutcome) -> Mapping[str, float]:
         seen = {
-            buffer: self._seen(buffer, rows, share.came.get(buffer, 0))
+            buffer: self._seen(buffer, rows, share.arrived.get(buffer, 0))
             for buffer, rows in share.before.items()
         }
         features = features_of(self.simulation, share.writes, seen, share.rows_out)
         return {**features, "jobs": float(share.jobs)}
 
-    def _seen(self, buffer: int, before: int, came: int) -> Seen:
+    def _seen(self, buffer: int, before: int, arrived: int) -> Seen:
         """The rows that came, of which the expected share is taken to be retractions."""
         share = self._retracted(buffer)
-        return Seen(before, came * (1.0 - share), came * share)
+        return Seen(before, arrived * (1.0 - share), arrived * share)
 
     def _retracted(self, buffer: int) -> float:
         if buffer in self.tables:
@@ -130,10 +134,10 @@ class Outlook:
         return gone / float(changes.gross[-1]) if gone else 0.0
 
 
-def at_the_beginning(statistics: Statistics, came: Mapping[TableName, Arrivals]) -> Statistics:
+def at_the_beginning(statistics: Statistics, arrived: Mapping[TableName, Arrivals]) -> Statistics:
     """The statistics as they were before these rows came."""
     tables = dict(statistics.tables)
-    for name, arrival in came.items():
+    for name, arrival in arrived.items():
         known = statistics.of(name)
         tables[name] = replace(known, rows=max(known.rows - arrival.inserts + arrival.deletes, 1.0))
     return Statistics(tables)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.firing.outcome import Fired, Share
-from coordinator.planning.outlook import Outlook, changed_rows, kind_of, scaled, stated
+from coordinator.firing.outcome import RunOutcome, SubplanOutcome
+from coordinator.planning.period_estimate import PeriodEstimate, changed_rows, kind_of, scaled, stated
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost.fitting import vector_of
@@ -40,9 +40,9 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
     read = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
-    outlook = Outlook(period, schedule, read)
+    estimate = PeriodEstimate(period, schedule, read)
     shares = tuple(
-        Share(
+        SubplanOutcome(
             each.writes,
             {buffer: data.draw(COUNTS) for buffer in each.reads},
             {buffer: data.draw(COUNTS) for buffer in (*each.reads, each.writes)},
@@ -54,11 +54,11 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
         )
         for each in plan.subplans
     )
-    measured = outlook.measurements(Fired({}, (), shares, 1.0, 0.5))
+    measured = estimate.measurements(RunOutcome({}, (), shares, 1.0, 0.5))
     assert len(measured) == sum(share.rows_in > 0 for share in shares)
     assert all(isfinite(each.predicted) and each.predicted >= 0 for each in measured)
     arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
-    outcome = outlook.outcome(0.5, arrived, 2.0)
+    outcome = estimate.outcome(0.5, arrived, 2.0)
     assert outcome.batch_work is not None
     assert outcome.measured_final_work is not None
     assert isfinite(outcome.batch_work)
@@ -66,11 +66,11 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
         assert outcome.met == (outcome.measured_final_work <= goal.final_work)
     else:
         assert outcome.met is None
-    assert outlook.outcome(0.0, {}, 2.0).met is None
-    assert outlook.outcome(0.0, dict.fromkeys(oids.values(), 1), 2.0).met
+    assert estimate.outcome(0.0, {}, 2.0).met is None
+    assert estimate.outcome(0.0, dict.fromkeys(oids.values(), 1), 2.0).met
     written = {each.writes: data.draw(COUNTS) for each in plan.subplans}
-    came = {oid: data.draw(COUNTS) for oid in oids.values()}
-    corrections = outlook.corrections(came, {0: 3}, written)
+    arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
+    corrections = estimate.corrections(arrived, {0: 3}, written)
     assert all(0.001 <= each <= 1000 for each in corrections.values())
     again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
     assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
@@ -81,19 +81,19 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
 )
 def test_a_machine_that_has_become_slower(seconds: float | None, factor: float, moved: bool) -> None:
     """Of a share nothing is left undone; of seconds more is."""
-    outlook = counted(Goal(0.3, 8, seconds))
-    slower = Weights(*(factor * vector_of(outlook.simulation.weights)))
-    assert outlook.is_dearer(slower, {}) == moved
+    estimate = counted(Goal(0.3, 8, seconds))
+    slower = Weights(*(factor * vector_of(estimate.simulation.weights)))
+    assert estimate.cost_has_changed(slower, {}) == moved
 
 
 def test_firings_that_have_become_dearer_beside_rows() -> None:
-    outlook = counted(Goal(0.3, 8))
-    assert not outlook.is_dearer(Weights(), {})
-    assert outlook.is_dearer(replace(Weights(), jobs=1000 * Weights().jobs), {})
-    assert outlook.is_dearer(Weights(), {1: replace(Weights(), jobs=1000 * Weights().jobs)})
+    estimate = counted(Goal(0.3, 8))
+    assert not estimate.cost_has_changed(Weights(), {})
+    assert estimate.cost_has_changed(replace(Weights(), jobs=1000 * Weights().jobs), {})
+    assert estimate.cost_has_changed(Weights(), {1: replace(Weights(), jobs=1000 * Weights().jobs)})
 
 
-def counted(goal: Goal) -> Outlook:
+def counted(goal: Goal) -> PeriodEstimate:
     """Many rows, in few groups."""
     make = Make()
     plan = derived(make.count(make.s, make.d))
@@ -101,7 +101,7 @@ def counted(goal: Goal) -> Outlook:
     period = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
     schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     assert any(each.pace > 1 for each in schedule.paths)
-    return Outlook(period, schedule, {0: 100})
+    return PeriodEstimate(period, schedule, {0: 100})
 
 
 def test_rows_are_scaled_kind_by_kind() -> None:
