@@ -17,23 +17,23 @@ from executors.reference.tallies import tallied
 from executors.reference.values.values import Row, equality_key
 from planner.algebra.logical import Field
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
+    DeltaProject,
     First,
     Groups,
-    Matched,
+    KeySemiJoin,
     Negate,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
+    StepRef,
     Sum,
-    Tallies,
-    Use,
     Weighted,
-    Where,
     fields,
 )
 
@@ -45,7 +45,7 @@ def evaluate_weighted(outcome: Weighted, firing: Inputs) -> Changes:
     match outcome:
         case Read(buffer=buffer, moment=moment, fields=columns):
             return firing.read(buffer, moment, columns)
-        case Use(step=step):
+        case StepRef(step=step):
             return firing.steps[step]
         case Rows(rows=written):
             return [(computed(row, _NO_COLUMNS), 1) for row in written]
@@ -53,11 +53,11 @@ def evaluate_weighted(outcome: Weighted, firing: Inputs) -> Changes:
             return [change for input in inputs for change in evaluate_weighted(input, firing)]
         case Pairs():
             return [(row + other, weight) for row, other, weight in _pairs(outcome, firing)]
-        case Matched(left=left, negated=negated):
+        case SemiJoin(left=left, negated=negated):
             partnered = {row for row, _, _ in _pairs(outcome, firing)}
             changes = evaluate_weighted(left, firing)
             return [(row, weight) for row, weight in changes if (row in partnered) is not negated]
-        case Among(input=child, of=of, keys=keys):
+        case KeySemiJoin(input=child, of=of, keys=keys):
             wanted = {_key(fields(of), row, keys) for row, _ in evaluate_weighted(of, firing)}
             changes = evaluate_weighted(child, firing)
             return [(row, n) for row, n in changes if _key(fields(child), row, keys) in wanted]
@@ -72,23 +72,24 @@ def evaluate_weighted(outcome: Weighted, firing: Inputs) -> Changes:
 
 
 def _evaluate_over_one(
-    outcome: Where | Compute | Negate | Consolidate | Once | Tallies | Groups | First, changes: Changes
+    outcome: DeltaFilter | DeltaProject | Negate | Consolidate | AsSet | PartialAggregate | Groups | First,
+    changes: Changes,
 ) -> Changes:
     names = fields(outcome.input)
     match outcome:
-        case Where(condition=condition):
+        case DeltaFilter(condition=condition):
             return [(row, n) for row, n in changes if holds(condition, named(names, row, _NO_COLUMNS))]
-        case Compute(columns=columns):
+        case DeltaProject(columns=columns):
             values = [column.value for column in columns]
             return [(computed(values, named(names, row, _NO_COLUMNS)), n) for row, n in changes]
         case Negate():
             return [(row, -weight) for row, weight in changes]
         case Consolidate():
             return consolidated(changes)
-        case Once():
+        case AsSet():
             assert len({row for row, _ in changes}) == len(changes), "the input is not consolidated"
             return [(row, 1) for row, weight in changes if weight > 0]
-        case Tallies(keys=keys, columns=tallies):
+        case PartialAggregate(keys=keys, columns=tallies):
             weighted = [(named(names, row, _NO_COLUMNS), weight) for row, weight in changes]
             return [(row, 1) for row in tallied(weighted, keys, tallies)]
         case Groups(keys=keys, columns=aggregated):
@@ -100,7 +101,7 @@ def _evaluate_over_one(
             assert_never(outcome)
 
 
-def _pairs(outcome: Pairs | Matched, firing: Inputs) -> Iterator[tuple[Row, Row, int]]:
+def _pairs(outcome: Pairs | SemiJoin, firing: Inputs) -> Iterator[tuple[Row, Row, int]]:
     left, right = fields(outcome.left), fields(outcome.right)
     assert not {field.column for field in left} & {field.column for field in right}, (
         "a column is on both sides"

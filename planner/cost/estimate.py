@@ -57,17 +57,19 @@ class Estimator:
         match node:
             case weighted.Read():
                 return self._read(node)
-            case weighted.Use(step=step):
+            case weighted.StepRef(step=step):
                 return replace(self.steps[step].above(node, unchanged), origin=frozenset({step}))
             case weighted.Rows():
                 return _rows(node)
             case weighted.Choose(guard=guard, shortcut=shortcut, general=general):
                 return self.node(shortcut if self._holds(guard) else general)
-            case weighted.Once(input=child) | weighted.Where(input=weighted.Tallies() as child):
+            case (
+                weighted.AsSet(input=child) | weighted.DeltaFilter(input=weighted.PartialAggregate() as child)
+            ):
                 return self.node(child)  # which groups go is seen in the end: `reconciled`
-            case weighted.Where(input=child):
+            case weighted.DeltaFilter(input=child):
                 return _filtered(node, self.node(child))
-            case weighted.Compute(input=child):
+            case weighted.DeltaProject(input=child):
                 return _computed(node, self.node(child))
             case weighted.Sum(inputs=inputs):
                 return sums.summed(node, [self.node(input) for input in inputs])
@@ -77,11 +79,11 @@ class Estimator:
                 return sums.consolidated(node, self.node(child))
             case weighted.Pairs(left=left, right=right):
                 return joins.paired(node, self.node(left), self.node(right))
-            case weighted.Matched(left=left, right=right):
+            case weighted.SemiJoin(left=left, right=right):
                 return joins.matched(node, self.node(left), self.node(right))
-            case weighted.Among(input=child, of=of):
+            case weighted.KeySemiJoin(input=child, of=of):
                 return joins.among(node, self.node(child), self.node(of))
-            case weighted.Tallies(input=child):
+            case weighted.PartialAggregate(input=child):
                 return groups.tallied(node, self.node(child))
             case weighted.Groups(input=child):
                 return groups.grouped(node, self.node(child))
@@ -129,14 +131,14 @@ def _rows(node: weighted.Rows) -> NodeEstimate:
     )
 
 
-def _filtered(where: weighted.Where, child: NodeEstimate) -> NodeEstimate:
+def _filtered(where: weighted.DeltaFilter, child: NodeEstimate) -> NodeEstimate:
     """The share of rows for which the condition is true: before as after they are replaced."""
     share = share_of(where.condition, child.columns)
     rows = child.above(where, lambda _, inputs: inputs[0].kept(share, share))
     return replace(rows, columns=filtered(child.columns, where.condition, share))
 
 
-def _computed(node: weighted.Compute, child: NodeEstimate) -> NodeEstimate:
+def _computed(node: weighted.DeltaProject, child: NodeEstimate) -> NodeEstimate:
     columns = {
         column.field.column: computed(column.value, child.columns, child.rows) for column in node.columns
     }

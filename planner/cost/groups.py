@@ -14,12 +14,12 @@ from planner.cost import constants
 from planner.cost.node import FiringInputs, Formula, NodeEstimate
 from planner.cost.row_counts import Content, RowCounts, Vector, different
 from planner.cost.spread import NOWHERE, Moves, Spread, combinations, computed, growing
-from planner.delta.weighted import First, Groups, Tallied, Tallies, Tally
+from planner.delta.weighted import First, Groups, PartialAggregate, Tallied, Tally
 
 _EXTREMES: Final = (Tally.LEAST, Tally.GREATEST)
 
 
-def tallied(node: Tallies, child: NodeEstimate) -> NodeEstimate:
+def tallied(node: PartialAggregate, child: NodeEstimate) -> NodeEstimate:
     """A row for each group that a row belongs to."""
     groups = _by_keys(node, child, any(column.tally in _EXTREMES for column in node.columns))
     spreads = {column.field.column: _spread(column, child, groups.rows) for column in node.columns}
@@ -47,7 +47,7 @@ def first(node: First, child: NodeEstimate) -> NodeEstimate:
     return replace(_gathered(node, child, formula), columns=columns)
 
 
-def _by_keys(node: Tallies | Groups, child: NodeEstimate, extremes: bool) -> NodeEstimate:
+def _by_keys(node: PartialAggregate | Groups, child: NodeEstimate, extremes: bool) -> NodeEstimate:
     """A row replaced by one with other keys belongs to two groups; of a new key each row is a group."""
     keys = frozenset(key.column for key in node.keys)
     domain = combinations(sorted(keys), child.columns, max(child.rows, 1.0))
@@ -90,7 +90,7 @@ def _looked_at(rows: RowCounts, twice: bool) -> tuple[Vector, Vector]:
     return rows.inserts + rows.deletes + replaced, rows.inserts
 
 
-def _gathered(node: Tallies | Groups | First, child: NodeEstimate, formula: Formula) -> NodeEstimate:
+def _gathered(node: PartialAggregate | Groups | First, child: NodeEstimate, formula: Formula) -> NodeEstimate:
     return replace(child.above(node, formula), is_change=False, restricted=frozenset(), keys=None)
 
 

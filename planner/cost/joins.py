@@ -21,7 +21,7 @@ from planner.cost.spread import (
     moves_of,
     share_of_pairs,
 )
-from planner.delta.weighted import Among, Matched, Pairs
+from planner.delta.weighted import KeySemiJoin, Pairs, SemiJoin
 
 
 def paired(node: Pairs, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate:
@@ -54,7 +54,7 @@ def paired(node: Pairs, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate
     )
 
 
-def matched(node: Matched, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate:
+def matched(node: SemiJoin, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate:
     """The left rows by the probability that one of so many right rows is a partner."""
     share = share_of_pairs(node.condition, left.columns, right.columns)
     met, seen = meeting(node.condition, left, right), right.compared_with(left)
@@ -90,7 +90,7 @@ def matched(node: Matched, left: NodeEstimate, right: NodeEstimate) -> NodeEstim
     )
 
 
-def among(node: Among, child: NodeEstimate, of: NodeEstimate) -> NodeEstimate:
+def among(node: KeySemiJoin, child: NodeEstimate, of: NodeEstimate) -> NodeEstimate:
     """The rows by the share of all groups that something is among; each group once where it comes once."""
     keys = [key.column for key in node.keys]
     domain = combinations(keys, child.columns, max(child.rows, 1.0))
@@ -117,7 +117,7 @@ def split(change: Change) -> Change:
 
 
 def _compared(
-    node: Pairs | Matched | Among, one: NodeEstimate, other: NodeEstimate, formula: Formula
+    node: Pairs | SemiJoin | KeySemiJoin, one: NodeEstimate, other: NodeEstimate, formula: Formula
 ) -> NodeEstimate:
     """The one, after it was compared with the other."""
     return replace(one.above(node, formula, other), changes=one.changes or other.changes)

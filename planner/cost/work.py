@@ -91,19 +91,19 @@ class SubplanWork:
                 self.changes.add(buffer)
             case weighted.Read(buffer=buffer, moment=moment):
                 self.contents[(buffer, moment), when] += 1
-            case weighted.Use() | weighted.Rows():
+            case weighted.StepRef() | weighted.Rows():
                 pass
-            case weighted.Where() | weighted.Compute() | weighted.Negate() | weighted.Sum():
+            case weighted.DeltaFilter() | weighted.DeltaProject() | weighted.Negate() | weighted.Sum():
                 self._add_inputs(estimate, when)
-            case weighted.Choose() | weighted.Once():  # the one that was chosen stands for it
+            case weighted.Choose() | weighted.AsSet():  # the one that was chosen stands for it
                 self._add_inputs(estimate, when)
-            case weighted.Pairs() | weighted.Matched():
+            case weighted.Pairs() | weighted.SemiJoin():
                 self.joined.append(estimate)
                 self._add_operator(estimate, when)
-            case weighted.Among():
+            case weighted.KeySemiJoin():
                 self.gathered.append(estimate)
                 self._add_operator(estimate, when)
-            case weighted.Consolidate() | weighted.Tallies() | weighted.Groups() | weighted.First():
+            case weighted.Consolidate() | weighted.PartialAggregate() | weighted.Groups() | weighted.First():
                 self.gathered += estimate.inputs
                 self._add_operator(estimate, when)
             case _:

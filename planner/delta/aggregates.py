@@ -13,14 +13,14 @@ from planner.algebra.logical import Field, Top
 from planner.delta.linear import Moments, Steps, keep
 from planner.delta.tallies import Tallying, positive
 from planner.delta.weighted import (
-    Among,
     Consolidate,
+    DeltaFilter,
     First,
+    KeySemiJoin,
     Negate,
+    PartialAggregate,
     Sum,
-    Tallies,
     Weighted,
-    Where,
     fields,
 )
 
@@ -43,11 +43,11 @@ class Grouping:
         A tally of X0 + dX is that of X0 merged with that of dX: for sums of weights always, for sums of
         floats and for extremes where rows are only `appended`. Y0 need not be consolidated for sums.
         """
-        arrived = steps.add("tallies of the change", Tallies(change, self.keys, tallying.stored))
+        arrived = steps.add("tallies of the change", PartialAggregate(change, self.keys, tallying.stored))
         touched = self._touched(self.before, arrived)
         before = steps.add("groups before", Consolidate(touched) if appended else touched)
-        after = Tallies(Sum((before, arrived), fields(before)), self.keys, tallying.merging)
-        return difference(Where(after, positive(tallying.rows)) if self.keys else after, before)
+        after = PartialAggregate(Sum((before, arrived), fields(before)), self.keys, tallying.merging)
+        return difference(DeltaFilter(after, positive(tallying.rows)) if self.keys else after, before)
 
     def recomputed(self, summary: Callable[[Weighted], Weighted], rows: Moments, steps: Steps) -> Weighted:
         """Y1 - Y0 for the groups that dX touches, Y1 from X1; the others have the same rows in X0 and X1."""
@@ -57,7 +57,7 @@ class Grouping:
 
     def _touched(self, groups: Weighted, by: Weighted) -> Weighted:
         """Without keys there is one group, which is always looked at: it has a row also over no rows."""
-        return Among(groups, by, self.keys) if self.keys else groups
+        return KeySemiJoin(groups, by, self.keys) if self.keys else groups
 
 
 def first_recomputed(top: Top, before: Weighted, after: Weighted) -> Weighted:

@@ -10,7 +10,7 @@ from planner.algebra.columns import Numbers, refer, renumbered
 from planner.algebra.logical import Computed, Field, Plan, Scan, fields
 from planner.algebra.tree import transform
 from planner.delta.linear import Moments
-from planner.delta.weighted import Compute
+from planner.delta.weighted import DeltaProject
 from planner.delta.weighted import fields as fields_of
 
 _Key: TypeAlias = tuple[Plan, frozenset[int]]
@@ -35,7 +35,7 @@ class Common:
         moments, others = self.known[key]
         renaming = {others[number].column: columns[number] for number in others}
         renamed = tuple(Computed(renaming[field.column], refer(field)) for field in fields_of(moments.change))
-        return moments.map(lambda outcome: Compute(outcome, renamed))
+        return moments.map(lambda outcome: DeltaProject(outcome, renamed))
 
 
 def _shared(plan: Plan, given: frozenset[int]) -> tuple[_Key, Mapping[int, Field]]:

@@ -45,14 +45,14 @@ from planner.delta.methods import METHODS, Method
 from planner.delta.tallies import Tallying, tallying
 from planner.delta.weighted import (
     Choose,
-    Compute,
     DeltaPlan,
+    DeltaProject,
     Groups,
     Guard,
     Moment,
+    PartialAggregate,
     Read,
     Rows,
-    Tallies,
     Weighted,
 )
 from planner.delta.weighted_tree import within
@@ -108,7 +108,7 @@ class _Derivation:
                 else field.column
             )
             columns[number] = Computed(Field(number, output.name, field.type), refer(field))
-        outcome = consolidate(Compute(change, tuple(columns.values())))
+        outcome = consolidate(DeltaProject(change, tuple(columns.values())))
         self.writer.write("answer", _method_of(query.plan), steps, outcome)
 
     def change(self, plan: Plan, needed: Columns, steps: Steps) -> Weighted:
@@ -238,11 +238,11 @@ class _Derivation:
             grouping = Grouping(aggregate.keys, self.writer.own(columns))
             merged = grouping.merged(tallies, rows.change, steps, appended=True)
             anew = grouping.recomputed(
-                lambda present: Tallies(present, aggregate.keys, tallies.stored), rows, steps
+                lambda present: PartialAggregate(present, aggregate.keys, tallies.stored), rows, steps
             )
             outcome = Choose(_appended(rows.change), merged, anew)
         stored = self.writer.write(_what(aggregate), method, steps, outcome)
-        moments = stored.map(lambda groups: Compute(groups, tallies.columns))
+        moments = stored.map(lambda groups: DeltaProject(groups, tallies.columns))
         return Moments(moments.before, consolidate(moments.change), moments.after)
 
     def _top(self, top: Top) -> Moments:

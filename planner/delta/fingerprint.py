@@ -36,30 +36,30 @@ from dialect.expressions.scalar import (
 )
 from planner.algebra.logical import AggregateCall, Aggregated, Computed, Field, Order
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Buffer,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
     DeltaPlan,
+    DeltaProject,
     First,
     Groups,
     Guard,
-    Matched,
+    KeySemiJoin,
     Negate,
     NodeBuffer,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
+    StepRef,
     Subplan,
     Sum,
     TableBuffer,
     Tallied,
-    Tallies,
-    Use,
     Weighted,
-    Where,
 )
 
 VERSION: Final = 1
@@ -97,19 +97,19 @@ def _node(node: Weighted) -> Written:  # noqa: C901 (a case for each kind)
     match node:
         case Read(buffer=buffer, moment=moment, fields=fields):
             return ["read", buffer, moment.value, _fields(fields)]
-        case Use(step=step, fields=fields):
+        case StepRef(step=step, fields=fields):
             return ["use", step, _fields(fields)]
         case Rows(rows=rows, fields=fields):
             return ["rows", [_scalars(row) for row in rows], _fields(fields)]
-        case Where(input=child, condition=condition):
+        case DeltaFilter(input=child, condition=condition):
             return ["where", _node(child), _scalar(condition)]
-        case Compute(input=child, columns=columns):
+        case DeltaProject(input=child, columns=columns):
             return ["compute", _node(child), [_computed(column) for column in columns]]
         case Pairs(left=left, right=right, condition=condition):
             return ["pairs", _node(left), _node(right), _scalar(condition)]
-        case Matched(left=left, right=right, condition=condition, negated=negated):
+        case SemiJoin(left=left, right=right, condition=condition, negated=negated):
             return ["matched", _node(left), _node(right), _scalar(condition), negated]
-        case Among(input=child, of=others, keys=keys):
+        case KeySemiJoin(input=child, of=others, keys=keys):
             return ["among", _node(child), _node(others), _fields(keys)]
         case Choose(guard=guard, shortcut=shortcut, general=general):
             return ["choose", _guard(guard), _node(shortcut), _node(general)]
@@ -119,9 +119,9 @@ def _node(node: Weighted) -> Written:  # noqa: C901 (a case for each kind)
             return ["negate", _node(child)]
         case Consolidate(input=child):
             return ["consolidate", _node(child)]
-        case Once(input=child):
+        case AsSet(input=child):
             return ["once", _node(child)]
-        case Tallies(input=child, keys=keys, columns=columns):
+        case PartialAggregate(input=child, keys=keys, columns=columns):
             return ["tallies", _node(child), _fields(keys), [_tallied(column) for column in columns]]
         case Groups(input=child, keys=keys, columns=columns):
             return ["groups", _node(child), _fields(keys), [_aggregated(column) for column in columns]]

@@ -13,7 +13,7 @@ from planner.algebra.columns import refer, references
 from planner.algebra.logical import Computed, Field, Join, JoinKind
 from planner.delta.foreign_keys import Fresh, chosen
 from planner.delta.linear import Moments, Steps, keep
-from planner.delta.weighted import Compute, Consolidate, Matched, Negate, Pairs, Sum, Weighted, fields
+from planner.delta.weighted import Consolidate, DeltaProject, Negate, Pairs, SemiJoin, Sum, Weighted, fields
 
 
 def join_change(join: Join, left: Moments, right: Moments, fresh: Fresh, steps: Steps) -> Weighted:
@@ -53,7 +53,7 @@ def _padded(rows: Weighted, columns: tuple[Field, ...]) -> Weighted:
     """The rows with NULL in those columns that they have not."""
     present = {field.column for field in fields(rows)}
     values = (refer(field) if field.column in present else Constant(None, field.type) for field in columns)
-    return Compute(rows, tuple(map(Computed, columns, values)))
+    return DeltaProject(rows, tuple(map(Computed, columns, values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class _Partnership:
         """
 
         def by(left: Weighted, right: Weighted) -> Weighted:
-            return Matched(left, right, self.condition, negated)
+            return SemiJoin(left, right, self.condition, negated)
 
         before, after = self.present_before, self.present_after
         return Sum(
@@ -95,11 +95,11 @@ def _partnership(
     dR the rows without a left row are there too; they are nobody's partners.
     """
     new, old_and_new = (
-        Matched(rows, right.change, condition, negated=False) for rows in (left.change, left.after)
+        SemiJoin(rows, right.change, condition, negated=False) for rows in (left.change, left.after)
     )
     affected = steps.add("rows whose partners change", chosen(fresh(right, left), new, old_and_new))
     concerned = Sum((left.change, affected), fields(affected))
-    partners = steps.add("their partners before", Matched(right.before, concerned, condition, negated=False))
+    partners = steps.add("their partners before", SemiJoin(right.before, concerned, condition, negated=False))
     looked_at = tuple(field for field in fields(partners) if field.column in references(condition))
     before = steps.add("partners present before", Consolidate(keep(partners, looked_at)))
     arrived = keep(right.change, looked_at)

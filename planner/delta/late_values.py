@@ -11,7 +11,7 @@ from planner.algebra.logical import Computed, Field
 from planner.delta.foreign_keys import Fresh, equal_pairs
 from planner.delta.inner_joins import Input, inner_change
 from planner.delta.linear import Moments
-from planner.delta.weighted import Compute, Consolidate, Weighted, fields
+from planner.delta.weighted import Consolidate, DeltaProject, Weighted, fields
 
 
 def late_change(
@@ -42,13 +42,13 @@ def late_change(
     read = references(*wanted)
     below = tuple(field for one in stored for field in fields(one.moments.before) if field.column in read)
     pairs = inner_change(stored, [substitute(condition, values) for condition in conditions], below, fresh)
-    return Compute(pairs, tuple(map(Computed, columns, wanted)))
+    return DeltaProject(pairs, tuple(map(Computed, columns, wanted)))
 
 
 def _values(moments: Moments) -> Mapping[int, Scalar]:
     """What is computed from groups that are stored; nothing where rows are anything else."""
     match moments:
-        case Moments(before=Compute(columns=columns), change=Consolidate(input=Compute())):
+        case Moments(before=DeltaProject(columns=columns), change=Consolidate(input=DeltaProject())):
             return {
                 column.field.column: column.value for column in columns if column.value != refer(column.field)
             }
@@ -60,9 +60,9 @@ def _stored(moments: Moments) -> Moments:
     """The groups as they are stored; one that changed with no other value makes pairs that cancel out."""
     match moments:
         case Moments(
-            before=Compute(input=before),
-            change=Consolidate(input=Compute(input=change)),
-            after=Compute(input=after),
+            before=DeltaProject(input=before),
+            change=Consolidate(input=DeltaProject(input=change)),
+            after=DeltaProject(input=after),
         ):
             return Moments(before, change, after)
         case _:

@@ -13,15 +13,15 @@ from planner.algebra import logical
 from planner.algebra.columns import passing
 from planner.algebra.logical import Field, Filter, Project, Union
 from planner.delta.weighted import (
-    Compute,
     Consolidate,
+    DeltaFilter,
+    DeltaProject,
     Moment,
     Read,
     Step,
+    StepRef,
     Sum,
-    Use,
     Weighted,
-    Where,
     fields,
 )
 
@@ -52,10 +52,10 @@ class Steps:
 
     steps: list[Step] = field(default_factory=list)
 
-    def add(self, what: str, outcome: Weighted) -> Use:
+    def add(self, what: str, outcome: Weighted) -> StepRef:
         """A step for an outcome that several later ones use."""
         self.steps.append(Step(len(self.steps), what, outcome))
-        return Use(len(self.steps) - 1, fields(outcome))
+        return StepRef(len(self.steps) - 1, fields(outcome))
 
 
 def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed: frozenset[int]) -> Weighted:
@@ -65,9 +65,11 @@ def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed:
     """
     match plan:
         case Filter(condition=condition):
-            return Where(inputs[0], condition)
+            return DeltaFilter(inputs[0], condition)
         case Project(columns=columns):
-            return Compute(inputs[0], tuple(column for column in columns if column.field.column in needed))
+            return DeltaProject(
+                inputs[0], tuple(column for column in columns if column.field.column in needed)
+            )
         case Union(inputs=plans, fields=columns):
             places = [place for place, field in enumerate(columns) if field.column in needed]
             below = (tuple(logical.fields(plan)[place] for place in places) for plan in plans)
@@ -79,7 +81,7 @@ def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed:
 
 def keep(outcome: Weighted, columns: tuple[Field, ...]) -> Weighted:
     """The outcome with these of its columns, in this order."""
-    return outcome if fields(outcome) == columns else Compute(outcome, passing(columns))
+    return outcome if fields(outcome) == columns else DeltaProject(outcome, passing(columns))
 
 
 def consolidate(outcome: Weighted) -> Weighted:
@@ -91,9 +93,9 @@ def _unconsolidated(outcome: Weighted) -> Weighted:
     match outcome:
         case Consolidate(input=child):
             return _unconsolidated(child)
-        case Where(input=child, condition=condition):
-            return Where(_unconsolidated(child), condition)
-        case Compute(input=child, columns=columns):
-            return Compute(_unconsolidated(child), columns)
+        case DeltaFilter(input=child, condition=condition):
+            return DeltaFilter(_unconsolidated(child), condition)
+        case DeltaProject(input=child, columns=columns):
+            return DeltaProject(_unconsolidated(child), columns)
         case _:
             return outcome

@@ -38,7 +38,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class StepRef:
     """The outcome of an earlier step of the same subplan."""
 
     step: int
@@ -54,7 +54,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class DeltaFilter:
     """The rows for which the condition is true, with their weights."""
 
     input: Weighted
@@ -62,7 +62,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class DeltaProject:
     """For each row the columns computed from it, with its weight."""
 
     input: Weighted
@@ -79,7 +79,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class SemiJoin:
     """The left rows, with their weights, that have (if `negated`: have not) a partner among the right rows.
 
     The right side counts as a set of rows: a row is there if it comes at all, whatever its weight; so it
@@ -93,7 +93,7 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class KeySemiJoin:
     """The rows, with their weights, whose keys some row of `of` has, whatever its weight.
 
     The keys are columns of both, under the same numbers; they are equal where they are not distinct.
@@ -152,7 +152,7 @@ class Consolidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class AsSet:
     """The rows of a consolidated input whose weight is positive, each with weight 1."""
 
     input: Weighted
@@ -178,7 +178,7 @@ class Tallied:
 
 
 @dataclass(frozen=True, slots=True)
-class Tallies:
+class PartialAggregate:
     """A row of weight 1 for each group of keys (columns of the input) with its tallies.
 
     Keys are equal where they are not distinct. Without keys there is exactly one group, also over no rows:
@@ -214,19 +214,19 @@ class First:
 
 Weighted: TypeAlias = (
     Read
-    | Use
+    | StepRef
     | Rows
-    | Where
-    | Compute
+    | DeltaFilter
+    | DeltaProject
     | Pairs
-    | Matched
-    | Among
+    | SemiJoin
+    | KeySemiJoin
     | Choose
     | Sum
     | Negate
     | Consolidate
-    | Once
-    | Tallies
+    | AsSet
+    | PartialAggregate
     | Groups
     | First
 )
@@ -297,17 +297,17 @@ class DeltaPlan:
 def fields(outcome: Weighted) -> tuple[Field, ...]:
     """The columns of each row of the outcome."""
     match outcome:
-        case Read(fields=fields_) | Use(fields=fields_) | Rows(fields=fields_) | Sum(fields=fields_):
+        case Read(fields=fields_) | StepRef(fields=fields_) | Rows(fields=fields_) | Sum(fields=fields_):
             return fields_
-        case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
+        case DeltaFilter(input=child) | Negate(input=child) | Consolidate(input=child) | AsSet(input=child):
             return fields(child)
-        case First(input=child) | Among(input=child) | Matched(left=child) | Choose(general=child):
+        case First(input=child) | KeySemiJoin(input=child) | SemiJoin(left=child) | Choose(general=child):
             return fields(child)
-        case Compute(columns=columns):
+        case DeltaProject(columns=columns):
             return tuple(column.field for column in columns)
         case Pairs(left=left, right=right):
             return fields(left) + fields(right)
-        case Tallies(keys=keys, columns=tallied):
+        case PartialAggregate(keys=keys, columns=tallied):
             return keys + tuple(column.field for column in tallied)
         case Groups(keys=keys, columns=aggregated):
             return keys + tuple(column.field for column in aggregated)

@@ -7,38 +7,43 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
+    DeltaProject,
     First,
     Groups,
-    Matched,
+    KeySemiJoin,
     Negate,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
+    StepRef,
     Sum,
-    Tallies,
-    Use,
     Weighted,
-    Where,
 )
 
 
 def inputs(outcome: Weighted) -> tuple[Weighted, ...]:
     """What the node works on."""
     match outcome:
-        case Read() | Use() | Rows():
+        case Read() | StepRef() | Rows():
             return ()
-        case Where(input=child) | Compute(input=child) | Negate(input=child) | Consolidate(input=child):
+        case (
+            DeltaFilter(input=child)
+            | DeltaProject(input=child)
+            | Negate(input=child)
+            | Consolidate(input=child)
+        ):
             return (child,)
-        case Once(input=child) | Tallies(input=child) | Groups(input=child) | First(input=child):
+        case AsSet(input=child) | PartialAggregate(input=child) | Groups(input=child) | First(input=child):
             return (child,)
-        case Pairs(left=left, right=right) | Matched(left=left, right=right):
+        case Pairs(left=left, right=right) | SemiJoin(left=left, right=right):
             return (left, right)
-        case Among(input=child, of=of):
+        case KeySemiJoin(input=child, of=of):
             return (child, of)
         case Choose(shortcut=shortcut, general=general):
             return (shortcut, general)
@@ -51,14 +56,23 @@ def inputs(outcome: Weighted) -> tuple[Weighted, ...]:
 def with_inputs(outcome: Weighted, new: tuple[Weighted, ...]) -> Weighted:
     """The node over other inputs."""
     match outcome:
-        case Read() | Use() | Rows():
+        case Read() | StepRef() | Rows():
             return outcome
-        case Where() | Compute() | Negate() | Consolidate() | Once() | Tallies() | Groups() | First():
+        case (
+            DeltaFilter()
+            | DeltaProject()
+            | Negate()
+            | Consolidate()
+            | AsSet()
+            | PartialAggregate()
+            | Groups()
+            | First()
+        ):
             return replace(outcome, input=new[0])
-        case Pairs() | Matched():
+        case Pairs() | SemiJoin():
             return replace(outcome, left=new[0], right=new[1])
-        case Among():
-            return Among(new[0], new[1], outcome.keys)
+        case KeySemiJoin():
+            return KeySemiJoin(new[0], new[1], outcome.keys)
         case Choose():
             return Choose(outcome.guard, new[0], new[1])
         case Sum():

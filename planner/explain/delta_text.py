@@ -8,30 +8,30 @@ from typing import assert_never
 from planner.algebra.conditions import is_true
 from planner.algebra.logical import Field
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Buffer,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
     DeltaPlan,
+    DeltaProject,
     First,
     Groups,
     Guard,
-    Matched,
+    KeySemiJoin,
     Negate,
     NodeBuffer,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
+    StepRef,
     Subplan,
     Sum,
     TableBuffer,
     Tallied,
-    Tallies,
-    Use,
     Weighted,
-    Where,
     fields,
 )
 from planner.delta.weighted_tree import inputs, within
@@ -75,35 +75,35 @@ class _Lines:
         match outcome:
             case Read(buffer=buffer, moment=moment):
                 return f"Read {buffer} {moment.value}"
-            case Use(step=step):
-                return f"Use {step}"
+            case StepRef(step=step):
+                return f"StepRef {step}"
             case Rows(rows=rows):
                 written = (f"({', '.join(map(self._parts.text, row))})" for row in rows)
                 return f"Rows {', '.join(written)}".rstrip()
-            case Where(condition=condition):
-                return f"Where {self._parts.text(condition)}"
-            case Compute(columns=columns):
-                return f"Compute {self._parts.computed(columns)}".rstrip()
+            case DeltaFilter(condition=condition):
+                return f"Filter {self._parts.text(condition)}"
+            case DeltaProject(columns=columns):
+                return f"Project {self._parts.computed(columns)}".rstrip()
             case Choose(guard=guard):
                 return f"Choose {_guard(guard)}"
-            case Sum() | Negate() | Consolidate() | Once():
+            case Sum() | Negate() | Consolidate() | AsSet():
                 return type(outcome).__name__
             case _:
                 return self._meeting(outcome)
 
-    def _meeting(self, outcome: Pairs | Matched | Among | Tallies | Groups | First) -> str:
+    def _meeting(self, outcome: Pairs | SemiJoin | KeySemiJoin | PartialAggregate | Groups | First) -> str:
         """A node that brings rows together."""
         match outcome:
             case Pairs(condition=condition):
                 return "Pairs" + ("" if is_true(condition) else f" on {self._parts.text(condition)}")
-            case Matched(condition=condition, negated=negated):
+            case SemiJoin(condition=condition, negated=negated):
                 on = "" if is_true(condition) else f" on {self._parts.text(condition)}"
-                return ("Unmatched" if negated else "Matched") + on
-            case Among(keys=keys):
-                return f"Among {self._parts.fields(keys)}"
-            case Tallies(keys=keys, columns=tallied):
+                return ("AntiJoin" if negated else "SemiJoin") + on
+            case KeySemiJoin(keys=keys):
+                return f"KeySemiJoin {self._parts.fields(keys)}"
+            case PartialAggregate(keys=keys, columns=tallied):
                 columns = ", ".join(map(self._tallied, tallied))
-                return f"Tallies{self._by(keys)}: {columns}"
+                return f"PartialAggregate{self._by(keys)}: {columns}"
             case Groups(keys=keys, columns=aggregated):
                 return f"Groups{self._by(keys)}: {self._parts.aggregated(aggregated)}".removesuffix(": ")
             case First(order=order, limit=limit, offset=offset):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.delta.weighted import Choose, First, Matched, Moment, Read, Rows, Sum, Use, Weighted
+from planner.delta.weighted import Choose, First, Moment, Read, Rows, SemiJoin, StepRef, Sum, Weighted
 from planner.delta.weighted_tree import inputs
 
 
@@ -15,11 +15,11 @@ def is_driven(outcome: Weighted, steps: Mapping[int, bool]) -> bool:
             return moment is Moment.CHANGE
         case Rows() | First():
             return True
-        case Use(step=step):
+        case StepRef(step=step):
             return steps[step]
         case Sum() | Choose():
             return all(is_driven(input, steps) for input in inputs(outcome))
-        case Matched(left=left, negated=True):
+        case SemiJoin(left=left, negated=True):
             return is_driven(left, steps)
         case _:
             return any(is_driven(input, steps) for input in inputs(outcome))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dialect.expressions.scalar import Reference
-from planner.delta.weighted import Compute, Consolidate, Moment, Read, Subplan, Weighted, fields
+from planner.delta.weighted import Consolidate, DeltaProject, Moment, Read, Subplan, Weighted, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def _passed(outcome: Weighted, columns: Mapping[int, int]) -> Passed | None:
             return Passed(buffer, columns)
         case Consolidate(input=child):
             return _passed(child, columns)
-        case Compute(input=child, columns=computed):
+        case DeltaProject(input=child, columns=computed):
             values = {column.field.column: column.value for column in computed}
             below = {column: values[source] for column, source in columns.items()}
             renamed = {

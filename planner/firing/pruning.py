@@ -15,25 +15,25 @@ from dialect.expressions.scalar import Reference, Scalar
 from planner.algebra.conditions import conjuncts
 from planner.algebra.equality import equal_across
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
+    DeltaProject,
     First,
     Groups,
-    Matched,
+    KeySemiJoin,
     Moment,
     Negate,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
+    StepRef,
     Subplan,
     Sum,
-    Tallies,
-    Use,
     Weighted,
-    Where,
     fields,
 )
 
@@ -74,21 +74,23 @@ class _Walk:
         match outcome:
             case Read(buffer=buffer, moment=moment):
                 self.found[buffer, moment].append(wanted)
-            case Use() | Rows():
+            case StepRef() | Rows():
                 pass
-            case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
+            case (
+                DeltaFilter(input=child) | Negate(input=child) | Consolidate(input=child) | AsSet(input=child)
+            ):
                 self.visit(child, wanted)
-            case Compute(input=child, columns=columns):
+            case DeltaProject(input=child, columns=columns):
                 passed = {column.field.column: column.value for column in columns}
                 self.visit(child, tuple(_renamed(wanted, passed)))
             case Pairs(left=left, right=right, condition=condition):
                 self.visit(left, (*_of(wanted, left), *self._met(left, right, condition)))
                 self.visit(right, (*_of(wanted, right), *self._met(right, left, condition)))
-            case Matched(left=left, right=right, condition=condition, negated=negated):
+            case SemiJoin(left=left, right=right, condition=condition, negated=negated):
                 met = () if negated else self._met(left, right, condition)
                 self.visit(left, (*wanted, *met))
                 self.visit(right, tuple(self._met(right, left, condition)))
-            case Among(input=child, of=of, keys=keys):
+            case KeySemiJoin(input=child, of=of, keys=keys):
                 sources_of_keys = ((key.column, self.sources(of, key.column)) for key in keys)
                 among = (
                     Limit(column, sources, nulls=True)
@@ -105,7 +107,7 @@ class _Walk:
                         for field, input_field in pairs
                     }
                     self.visit(child, tuple(_renamed(wanted, passed)))
-            case Tallies(input=child) | Groups(input=child) | First(input=child):
+            case PartialAggregate(input=child) | Groups(input=child) | First(input=child):
                 self.visit(child, tuple(limit for limit in wanted if _is_key(outcome, limit.column)))
             case Choose(shortcut=shortcut, general=general):
                 self.visit(shortcut, wanted)
@@ -127,11 +129,13 @@ class _Walk:
                 return frozenset({(buffer, column)})
             case Read() | Rows():
                 return None
-            case Use(step=step):
+            case StepRef(step=step):
                 return self.sources(self.steps[step], column)
-            case Where(input=child) | Negate(input=child) | Consolidate(input=child) | Once(input=child):
+            case (
+                DeltaFilter(input=child) | Negate(input=child) | Consolidate(input=child) | AsSet(input=child)
+            ):
                 return self.sources(child, column)
-            case Compute(input=child, columns=computed):
+            case DeltaProject(input=child, columns=computed):
                 value = next(
                     computed_column.value
                     for computed_column in computed
@@ -140,18 +144,18 @@ class _Walk:
                 return self.sources(child, value.column) if isinstance(value, Reference) else None
             case Pairs(left=left, right=right, condition=condition):
                 return self._sources_of_pair(left, right, condition, column)
-            case Matched(left=left, right=right, condition=condition, negated=negated):
+            case SemiJoin(left=left, right=right, condition=condition, negated=negated):
                 sources = self.sources(left, column)
                 return (
                     sources if sources or negated else self._sources_of_pair(left, right, condition, column)
                 )
-            case Among(input=child, of=of):
+            case KeySemiJoin(input=child, of=of):
                 sources = self.sources(child, column)
                 return self.sources(of, column) if sources is None and _is_key(outcome, column) else sources
             case Sum(inputs=inputs, fields=columns):
                 place = [field.column for field in columns].index(column)
                 return _all(self.sources(input, fields(input)[place].column) for input in inputs)
-            case Tallies(input=child) | Groups(input=child) | First(input=child):
+            case PartialAggregate(input=child) | Groups(input=child) | First(input=child):
                 return self.sources(child, column) if _is_key(outcome, column) else None
             case Choose(shortcut=shortcut, general=general):
                 return _all(self.sources(node, column) for node in (shortcut, general))
@@ -181,7 +185,7 @@ def _all(sources: Iterator[Sources | None]) -> Sources | None:
     return together
 
 
-def _is_key(outcome: Tallies | Groups | Among | First, column: int) -> bool:
+def _is_key(outcome: PartialAggregate | Groups | KeySemiJoin | First, column: int) -> bool:
     """Whether rows are gathered by the column: which rows are first hangs on all of them."""
     return not isinstance(outcome, First) and any(key.column == column for key in outcome.keys)
 

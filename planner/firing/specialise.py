@@ -6,27 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
+    DeltaProject,
     First,
     Groups,
     Guard,
-    Matched,
+    KeySemiJoin,
     Moment,
     Negate,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
     Step,
+    StepRef,
     Subplan,
     Sum,
-    Tallies,
-    Use,
     Weighted,
-    Where,
     fields,
 )
 from planner.delta.weighted_tree import inputs, with_inputs, within
@@ -70,7 +70,7 @@ def _used(steps: list[Step]) -> tuple[Step, ...]:
 
 
 def _uses(step: Step) -> set[int]:
-    return {node.step for node in within(step.outcome) if isinstance(node, Use)}
+    return {node.step for node in within(step.outcome) if isinstance(node, StepRef)}
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class _Specialising:
         match outcome:
             case Read():
                 return self.read(outcome)
-            case Use(step=step) if step in self.empty:
+            case StepRef(step=step) if step in self.empty:
                 return _nothing(outcome)
             case Choose(guard=guard, shortcut=shortcut, general=general):
                 return self.outcome(shortcut if self.facts.holds(guard) else general)
@@ -118,15 +118,17 @@ def _nothing(outcome: Weighted) -> Rows:
 def _reduced(outcome: Weighted) -> Weighted:
     """The node without inputs that are empty; nothing where it gives no row for lack of them."""
     match outcome:
-        case Where() | Compute() | Negate() | Consolidate() | Once() | First() if is_empty(outcome.input):
+        case DeltaFilter() | DeltaProject() | Negate() | Consolidate() | AsSet() | First() if is_empty(
+            outcome.input
+        ):
             return _nothing(outcome)
-        case Tallies() | Groups() if outcome.keys and is_empty(outcome.input):
+        case PartialAggregate() | Groups() if outcome.keys and is_empty(outcome.input):
             return _nothing(outcome)
         case Pairs(left=left, right=right) if is_empty(left) or is_empty(right):
             return _nothing(outcome)
-        case Matched(left=left, right=right, negated=negated) if is_empty(left) or is_empty(right):
+        case SemiJoin(left=left, right=right, negated=negated) if is_empty(left) or is_empty(right):
             return left if negated else _nothing(outcome)
-        case Among(input=child, of=of) if is_empty(child) or is_empty(of):
+        case KeySemiJoin(input=child, of=of) if is_empty(child) or is_empty(of):
             return _nothing(outcome)
         case Sum(inputs=summands, fields=columns):
             present = tuple(summand for summand in summands if not is_empty(summand))

@@ -41,7 +41,7 @@ from executors.rows import Schema, arrow_schema, name_of
 from executors.settings import EngineSettings
 from planner.algebra.logical import Computed, Field, LogicalQuery
 from planner.delta.derive import derive
-from planner.delta.weighted import Compute, Consolidate, Moment, Pairs, Read, Step, Subplan, Weighted
+from planner.delta.weighted import Consolidate, DeltaProject, Moment, Pairs, Read, Step, Subplan, Weighted
 from sources.warehouse.warehouse import Warehouse
 from tests.support.planning.random_plans import commits, queries
 from tests.support.spark.side_by_side import SideBySide
@@ -136,7 +136,7 @@ def firing(
 
 
 def computed(value: Scalar, from_: Weighted = READ) -> Weighted:
-    return Compute(from_, (Computed(Field(3, "value", SqlType(INT8)), value),))
+    return DeltaProject(from_, (Computed(Field(3, "value", SqlType(INT8)), value),))
 
 
 def numbers(directory: Path) -> list[Part]:
@@ -270,7 +270,7 @@ def test_a_file_that_is_missing_is_an_error_of_ours(executor: Executor, tmp_path
 def test_what_is_interrupted_ends_and_the_next_goes_on(executor: Executor, tmp_path: Path) -> None:
     """Every pair of some thousands of rows takes each of them longer than anybody waits."""
     rows = numbers(tmp_path) * 25
-    renumbered = Compute(READ, (Computed(OTHER, X),))
+    renumbered = DeltaProject(READ, (Computed(OTHER, X),))
     distance = bigint(465, "int8mul", X, Reference(2, SqlType(INT8)))
     condition = Call(469, "int8lt", Notation.FUNCTION, (distance, constant(-1)), 0, SqlType(BOOL))
     pairs = Pairs(READ, renumbered, condition)

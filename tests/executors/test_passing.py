@@ -12,7 +12,7 @@ from executors.executor import InFile, InMemory
 from executors.passing import pass_on
 from executors.rows import Schema, arrow_schema
 from planner.algebra.logical import Computed, Field
-from planner.delta.weighted import Compute, Consolidate, Moment, Read, Step, Subplan, Weighted
+from planner.delta.weighted import Consolidate, DeltaProject, Moment, Read, Step, Subplan, Weighted
 from planner.firing.passed import Passed, passed
 
 INT = SqlType(INT4)
@@ -37,16 +37,16 @@ def rows(*found: tuple[int | None, int | None, int]) -> InMemory:
 
 
 def test_renamed_columns_are_passed_on() -> None:
-    outcome = Consolidate(Compute(Consolidate(change()), TWO_AS_THREE))
+    outcome = Consolidate(DeltaProject(Consolidate(change()), TWO_AS_THREE))
     assert passed(subplan(outcome)) == Passed(4, {3: 2, 1: 1})
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
-        Compute(change(), TWO_AS_THREE),
-        Consolidate(Compute(change(), (Computed(THREE, Constant("1", INT)),))),
-        Consolidate(Compute(change(Moment.AFTER), TWO_AS_THREE)),
+        DeltaProject(change(), TWO_AS_THREE),
+        Consolidate(DeltaProject(change(), (Computed(THREE, Constant("1", INT)),))),
+        Consolidate(DeltaProject(change(Moment.AFTER), TWO_AS_THREE)),
     ],
 )
 def test_what_is_computed_is_not_passed_on(outcome: Weighted) -> None:

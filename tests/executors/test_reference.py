@@ -26,13 +26,13 @@ from planner.delta.weighted import (
     DeltaPlan,
     Moment,
     NodeBuffer,
+    PartialAggregate,
     Read,
     Step,
     Subplan,
     Sum,
     TableBuffer,
     Tallied,
-    Tallies,
     Tally,
 )
 from tests.support.planning.replay import Replay
@@ -94,7 +94,10 @@ def test_a_replay_keeps_what_each_subplan_has_read() -> None:
         (TableBuffer(0, LEFT, (A,), (2,)), NodeBuffer(1, "log of totals", (total,))),
         (
             Subplan(
-                1, (0,), (Step(0, "all", Sum((state, Tallies(change, (), tallies)), (total,))),), "linear"
+                1,
+                (0,),
+                (Step(0, "all", Sum((state, PartialAggregate(change, (), tallies)), (total,))),),
+                "linear",
             ),
         ),
     )

@@ -10,7 +10,18 @@ from executors.rows import Schema
 from executors.spark.compile.subplan import compile_subplan
 from planner.algebra.conditions import TRUE
 from planner.algebra.logical import Field
-from planner.delta.weighted import Among, Matched, Moment, Pairs, Read, Step, Subplan, Sum, Use, Weighted
+from planner.delta.weighted import (
+    KeySemiJoin,
+    Moment,
+    Pairs,
+    Read,
+    SemiJoin,
+    Step,
+    StepRef,
+    Subplan,
+    Sum,
+    Weighted,
+)
 from planner.firing.driven import is_driven
 
 KEY, OTHER = Field(1, "x", SqlType(INT4)), Field(2, "y", SqlType(INT4))
@@ -25,12 +36,12 @@ SCHEMAS: dict[int, Schema] = {0: {1: Plain.INT32}, 1: {2: Plain.INT32}, 2: {1: P
         (STATE, False),
         (Read(1, Moment.AFTER, (OTHER,)), False),
         (Pairs(STATE, CHANGE, TRUE), True),
-        (Among(STATE, CHANGE, ()), True),
-        (Matched(STATE, CHANGE, TRUE, negated=False), True),
-        (Matched(STATE, CHANGE, TRUE, negated=True), False),
+        (KeySemiJoin(STATE, CHANGE, ()), True),
+        (SemiJoin(STATE, CHANGE, TRUE, negated=False), True),
+        (SemiJoin(STATE, CHANGE, TRUE, negated=True), False),
         (Sum((STATE, CHANGE), (KEY,)), False),
-        (Use(0, (KEY,)), True),
-        (Use(1, (KEY,)), False),
+        (StepRef(0, (KEY,)), True),
+        (StepRef(1, (KEY,)), False),
     ],
 )
 def test_what_is_as_large_as_what_changed(outcome: Weighted, expected: bool) -> None:

@@ -27,7 +27,16 @@ from dialect.expressions.scalar import (
 )
 from planner.algebra.logical import Field
 from planner.delta.fingerprint import fingerprint
-from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Step, Subplan, TableBuffer, Where
+from planner.delta.weighted import (
+    DeltaFilter,
+    DeltaPlan,
+    Moment,
+    NodeBuffer,
+    Read,
+    Step,
+    Subplan,
+    TableBuffer,
+)
 from tests.planner.test_delta_plans import planned
 from tests.support.planning.cases import QUERIES
 
@@ -39,7 +48,7 @@ A = Field(0, "a", SqlType(INT4))
 IS_ONE = Call(65, "=", Notation.OPERATOR, (Reference(0, A.type), Constant("1", A.type)), 0, SqlType(16))
 SMALL = DeltaPlan(
     (TableBuffer(0, TableName("public", "t"), (A,), (1,)), NodeBuffer(1, "answer", (A,))),
-    (Subplan(1, (0,), (Step(0, "answer", Where(Read(0, Moment.CHANGE, (A,)), IS_ONE)),), "linear"),),
+    (Subplan(1, (0,), (Step(0, "answer", DeltaFilter(Read(0, Moment.CHANGE, (A,)), IS_ONE)),), "linear"),),
 )
 
 
@@ -66,7 +75,7 @@ def renamed(*classes: type) -> Iterator[None]:
 
 def test_a_class_that_is_renamed_changes_nothing() -> None:
     before, shown = of(SMALL), repr(SMALL)
-    with renamed(Where, Read, Subplan, Call):
+    with renamed(DeltaFilter, Read, Subplan, Call):
         assert repr(SMALL) != shown
         assert of(SMALL) == before
 

@@ -19,24 +19,24 @@ from executors.spark.compile.groups import grouped, tallied
 from executors.spark.compile.relation import Relation, listed, selection
 from planner.algebra.logical import Field, Order
 from planner.delta.weighted import (
-    Among,
+    AsSet,
     Choose,
-    Compute,
     Consolidate,
+    DeltaFilter,
+    DeltaProject,
     First,
     Groups,
-    Matched,
+    KeySemiJoin,
     Moment,
     Negate,
-    Once,
     Pairs,
+    PartialAggregate,
     Read,
     Rows,
+    SemiJoin,
+    StepRef,
     Sum,
-    Tallies,
-    Use,
     Weighted,
-    Where,
 )
 from planner.firing.driven import is_driven
 
@@ -68,15 +68,15 @@ class Compiler:
                 self.reads.add((buffer, moment))
                 schema = {field.column: self.schemas[buffer][field.column] for field in fields}
                 return Relation(f"SELECT {listed(schema)}{WEIGHT} FROM {view_of(buffer, moment)}", schema)
-            case Use(step=step, fields=fields):
+            case StepRef(step=step, fields=fields):
                 return _renamed(self.steps[step], fields, f"FROM step_{step} AS x")
             case Rows():
                 return self._rows(outcome)
             case Pairs():
                 return self._pairs(outcome)
-            case Matched(left=left, right=right, condition=condition, negated=negated):
+            case SemiJoin(left=left, right=right, condition=condition, negated=negated):
                 return self._kept(left, right, condition, "LEFT ANTI" if negated else "LEFT SEMI")
-            case Among():
+            case KeySemiJoin():
                 return self._among(outcome)
             case Sum():
                 return self._sum(outcome)
@@ -87,25 +87,32 @@ class Compiler:
 
     def _over_one(
         self,
-        outcome: Where | Compute | Negate | Consolidate | Once | Tallies | Groups | First,
+        outcome: DeltaFilter
+        | DeltaProject
+        | Negate
+        | Consolidate
+        | AsSet
+        | PartialAggregate
+        | Groups
+        | First,
         child: Relation,
     ) -> Relation:
         columns, source = child.columns("x"), f"FROM ({child.sql}) AS x"
         match outcome:
-            case Where(condition=condition):
+            case DeltaFilter(condition=condition):
                 return selection(
                     columns, f"x.{WEIGHT}", f"{source} WHERE {self._render(condition, columns).sql}"
                 )
-            case Compute(columns=computed):
+            case DeltaProject(columns=computed):
                 values = {column.field.column: self._render(column.value, columns) for column in computed}
                 return selection(values, f"x.{WEIGHT}", source)
             case Negate():
                 return selection(columns, f"-x.{WEIGHT}", source)
             case Consolidate():
                 return _consolidated(child)
-            case Once():
+            case AsSet():
                 return selection(columns, "1L", f"{source} WHERE x.{WEIGHT} > 0")
-            case Tallies(keys=keys, columns=tallies):
+            case PartialAggregate(keys=keys, columns=tallies):
                 return tallied(child, keys, tallies, self.environment)
             case Groups(keys=keys, columns=aggregated):
                 return grouped(child, keys, aggregated, self.environment)
@@ -156,7 +163,7 @@ class Compiler:
         source = f"FROM ({kept.sql}) AS l {kind} JOIN ({other.sql}) AS r ON {on}"
         return selection(columns, f"l.{WEIGHT}", source, self._hint(right, left, "r"))
 
-    def _among(self, outcome: Among) -> Relation:
+    def _among(self, outcome: KeySemiJoin) -> Relation:
         kept, other = self.compile(outcome.input), self.compile(outcome.of)
         columns, others = kept.columns("l"), other.columns("r")
         equal = [compared("<=>", columns[field.column], others[field.column]) for field in outcome.keys]

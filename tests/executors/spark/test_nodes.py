@@ -27,16 +27,16 @@ from executors.spark.firing import collect, fire
 from executors.spark.session import SparkSettings, close_session, open_session
 from planner.algebra.logical import SINGLE, AggregateCall, Aggregated, Computed, Field, Order
 from planner.delta.weighted import (
-    Compute,
     Consolidate,
+    DeltaProject,
     First,
     Groups,
     Moment,
+    PartialAggregate,
     Read,
     Step,
     Subplan,
     Tallied,
-    Tallies,
     Tally,
     Weighted,
 )
@@ -137,9 +137,11 @@ def test_intervals_add_up_part_by_part(session: SparkSession) -> None:
     bench = Bench(session, SqlType(INTERVAL), Plain.INTERVAL)
     total = Tallied(Field(3, "sum", SqlType(INTERVAL)), Tally.SUM, Reference(2, SqlType(INTERVAL)))
     month, day = {"months": 1, "days": 0, "microseconds": 5}, {"months": 0, "days": 30, "microseconds": 0}
-    found = bench.rows(Tallies(bench.read, (), (total,)), [(1, month, 3), (2, day, -1), (3, None, 7)])
+    found = bench.rows(
+        PartialAggregate(bench.read, (), (total,)), [(1, month, 3), (2, day, -1), (3, None, 7)]
+    )
     assert found == [({"months": 3, "days": -30, "microseconds": 15}, 1)]
-    assert bench.rows(Tallies(bench.read, (), (total,)), [(3, None, 7)]) == [(None, 1)]
+    assert bench.rows(PartialAggregate(bench.read, (), (total,)), [(3, None, 7)]) == [(None, 1)]
 
 
 def test_not_a_number_is_one_value(session: SparkSession) -> None:
@@ -167,7 +169,7 @@ def test_errors_in_data_are_postgresqls(
     arguments = (Reference(1, KEY.type), Constant(right, KEY.type))
     call = Call(function, name, Notation.OPERATOR, arguments, 0, KEY.type)
     with pytest.raises(error):
-        bench.rows(Compute(bench.read, (Computed(Field(3, "x", KEY.type), call),)), [(3, "", 1)])
+        bench.rows(DeltaProject(bench.read, (Computed(Field(3, "x", KEY.type), call),)), [(3, "", 1)])
 
 
 @pytest.mark.parametrize(

@@ -34,21 +34,21 @@ from planner.cost.sums import between, merged, paired, renewed, united
 from planner.cost.weights import Weights
 from planner.cost.work import FEATURES, Features, Precondition, SubplanWork, work
 from planner.delta.weighted import (
-    Among,
     Consolidate,
+    DeltaFilter,
     First,
-    Matched,
+    KeySemiJoin,
     Moment,
     Negate,
     Pairs,
+    PartialAggregate,
     Read,
+    SemiJoin,
     Step,
     Sum,
     Tallied,
-    Tallies,
     Tally,
     Weighted,
-    Where,
 )
 from tests.support.planning.random_plans import call
 
@@ -168,13 +168,13 @@ LOOKED_UP, OTHER_NEWS = read(1, Moment.AFTER, OTHER), read(1, Moment.CHANGE, OTH
 EQUAL: Final = call(65, "=", BOOLEAN, refer(KEY), refer(OTHER))
 IS_ONE: Final = call(65, "=", BOOLEAN, refer(KEY), Constant("1", SqlType(INT4)))
 COUNT: Final = (Tallied(Field(9, "count", SqlType(INT4)), Tally.WEIGHT, None),)
-GROUPS: Final = Tallies(THERE, (KEY,), COUNT)
+GROUPS: Final = PartialAggregate(THERE, (KEY,), COUNT)
 
 # A fifth of 100 rows comes, each with a value of its own: what each node then gives and has to do.
 NODES: Final[dict[str, tuple[Weighted, float, dict[str, float]]]] = {
     "a change is read": (NEWS, 20, {"changes": 20}),
     "a content is read whole": (THERE, 100, {"contents": 100}),
-    "one of 100 values": (Where(NEWS, IS_ONE), 0.2, {"changes": 20}),
+    "one of 100 values": (DeltaFilter(NEWS, IS_ONE), 0.2, {"changes": 20}),
     "the other sign": (Negate(NEWS), 20, {"changes": 20}),
     "rows alike are summed up": (Consolidate(NEWS), 20, {"changes": 20, "operators": 1, "gathered": 20}),
     "each new row has its one partner among 100": (
@@ -183,17 +183,17 @@ NODES: Final[dict[str, tuple[Weighted, float, dict[str, float]]]] = {
         {"changes": 20, "contents": 100, "operators": 1, "joined": 20},
     ),
     "100 rows of 100 values leave 37 of 100 without a partner": (
-        Matched(NEWS, LOOKED_UP, EQUAL, negated=False),
+        SemiJoin(NEWS, LOOKED_UP, EQUAL, negated=False),
         20 * (1 - 0.99**100),
         {"changes": 20, "contents": 100, "operators": 1, "joined": 20 * (1 - 0.99**100)},
     ),
     "20 of 100 groups are touched by 18 of 100 rows": (
-        Among(THERE, NEWS, (KEY,)),
+        KeySemiJoin(THERE, NEWS, (KEY,)),
         100 * (1 - 0.99**20),
         {"changes": 20, "contents": 100, "operators": 1, "gathered": 100 * (1 - 0.99**20)},
     ),
     "each new value is a group": (
-        Tallies(NEWS, (KEY,), COUNT),
+        PartialAggregate(NEWS, (KEY,), COUNT),
         20,
         {"changes": 20, "operators": 1, "gathered": 20},
     ),
@@ -209,7 +209,7 @@ NODES: Final[dict[str, tuple[Weighted, float, dict[str, float]]]] = {
     ),
     "the groups that two contents have": (
         Sum(
-            (Tallies(THERE, (KEY,), COUNT), Negate(Tallies(LOOKED_UP, (OTHER,), COUNT))),
+            (PartialAggregate(THERE, (KEY,), COUNT), Negate(PartialAggregate(LOOKED_UP, (OTHER,), COUNT))),
             (KEY, COUNT[0].field),
         ),
         200,
@@ -236,13 +236,13 @@ def test_nothing_is_done_where_nothing_came() -> None:
 def test_a_content_that_shrinks_has_no_new_groups() -> None:
     """Half of 10 values are left: the 55 rows that go had all of these, the 5 that come have no new one."""
     shrinking = firing(100.0, 50.0, change(5, 0, 55))
-    _, groups = estimated(Tallies(NEWS, (KEY,), COUNT), shrinking, many=10.0)
+    _, groups = estimated(PartialAggregate(NEWS, (KEY,), COUNT), shrinking, many=10.0)
     assert groups.gross[0] == pytest.approx(5.0, abs=0.01)
 
 
 def test_a_semi_join_leaves_as_small_a_share_of_replaced_rows_as_of_replacements() -> None:
     _, kept = estimated(
-        Matched(NEWS, OTHER_NEWS, EQUAL, negated=False), firing(80.0, 100.0, change(20, 20, 0, 0, 10))
+        SemiJoin(NEWS, OTHER_NEWS, EQUAL, negated=False), firing(80.0, 100.0, change(20, 20, 0, 0, 10))
     )
     assert isinstance(kept, Change)
     assert 0.0 < kept.replaced_rows[0] == pytest.approx(kept.replacements[0] / 2)
