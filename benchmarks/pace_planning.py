@@ -105,7 +105,7 @@ def timed(plans: list[DeltaPlan]) -> Figures:
     for delta in plans:
         started = time.process_time()
         simulation = period(delta, 0.5)
-        scheduled(simulation, Goal(0.01, 100), path_knobs(simulation.paths, simulation.idle))
+        scheduled(simulation, Goal(0.01, 100, max_cost=1e6), path_knobs(simulation.paths, simulation.idle))
         times.append((time.process_time() - started) * 1e3)
     return {MEDIAN: median(times), EIGHTIETH: quantiles(times, n=5)[-1], WORST: max(times)}
 
@@ -120,7 +120,7 @@ def cases(plans: list[DeltaPlan], tries: int) -> Iterator[Case]:
             if most < 3:
                 continue
             most = min(most, 16)
-            paces = Goal(0.0, most)
+            paces = Goal(0.0, most, max_cost=1e6)
             reachable = scheduled(simulation, paces, knobs).reachable
             for part in (0.8, 0.5, 0.2):
                 goal = reachable + part * (1.0 - reachable)
@@ -137,7 +137,7 @@ def ratios(found: list[Case], choice: random.Random | None = None) -> Figures:
         simulation = period(case.plan, case.share)
         knobs = path_knobs(simulation.paths, simulation.idle)
         started = time.process_time()
-        schedule = scheduled(simulation, Goal(case.goal, case.most), knobs)
+        schedule = scheduled(simulation, Goal(case.goal, case.most, max_cost=1e6), knobs)
         took, total, limit = (
             time.process_time() - started,
             schedule.total_work,

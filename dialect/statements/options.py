@@ -74,6 +74,17 @@ def read_max_pace(text: str) -> Value:
     return runs
 
 
+def read_max_cost(text: str) -> Value:
+    """A factor of the work of one batch."""
+    try:
+        factor = Decimal(plain(text))
+    except InvalidOperation:
+        raise ValueError(text) from None
+    if not factor.is_finite() or not 1 <= factor <= MOST_RUNS:
+        raise ValueError(text)
+    return format(factor.normalize(), "f")
+
+
 def read_switch(text: str) -> Value:
     """What PostgreSQL takes for a boolean."""
     match text.strip().lower():
@@ -153,6 +164,13 @@ OPTIONS: Final = {
             f"a whole number from 1 to {MOST_RUNS}",
             "100",
             "the most runs per trigger that any part of the query may make",
+        ),
+        Option(
+            "MAX_COST",
+            read_max_cost,
+            f"a number from 1 to {MOST_RUNS}, such as 3",
+            "3",
+            "how many times the work of one batch all runs until the trigger may take",
         ),
         Option(
             "PACES",

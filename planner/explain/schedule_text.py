@@ -42,6 +42,7 @@ def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
         "batch_work": rounded(schedule.batch_work),
         "recompute_work": rounded(schedule.recompute_work),
         "reachable": rounded(schedule.reachable),
+        "max_cost": schedule.goal.max_cost,
         "subplans": [
             {
                 "subplan": named(plan, subplan.writes),
@@ -104,7 +105,8 @@ class _Lines:
         goal = figure(schedule.goal.final_work) if seconds is None else f"{figure(seconds)} s"
         share = schedule.final_work / batch if batch else 0.0
         total = schedule.total_work / batch if batch else 0.0
-        yield f"Final work: {figure(share)} of the batch's, goal {goal}, at best {figure(schedule.reachable)}"
+        best = f"at best {figure(schedule.reachable)} with MAX_COST = {figure(schedule.goal.max_cost)}"
+        yield f"Final work: {figure(share)} of the batch's, goal {goal}, {best}"
         yield f"Total work: {figure(total)} of the batch's"
         yield f"Batch: {figure(batch)} s, from scratch: {figure(schedule.recompute_work)} s"
         if schedule.goal.paces in _FORCED:

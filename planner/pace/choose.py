@@ -12,6 +12,7 @@ from catalog.postgres.schema import TableName
 from planner.algebra.statistics import Statistics
 from planner.cost.weights import Weights
 from planner.delta.weighted import DeltaPlan, TableBuffer
+from planner.pace.cap import affordable, knee, within
 from planner.pace.knobs import knobs_of
 from planner.pace.paths import Path
 from planner.pace.reasons import path_plans
@@ -23,8 +24,6 @@ from planner.pace.trim import trimmed
 _NONE: Final = Arrivals(0.0)
 _UNCORRECTED: Final[Corrections] = MappingProxyType[int, float]({})
 _UNMEASURED: Final[OwnWeights] = MappingProxyType[int, Weights]({})
-_PAYS: Final = 0.02
-"""Share of the batch's work: what brings the final work no further down than this is not worth its price."""
 
 
 def schedule(
@@ -64,14 +63,15 @@ def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
     """What the search comes to with these knobs."""
     search = Search(period.simulate, knobs, levels(goal.max_pace))
     batch = period.simulate((1,) * len(period.paths)).final
-    limit = limit_of(goal, batch, period.weights)
-    steps = tuple(search.steps(0.0 if to_the_end else limit))
-    least = min(step.outcome.final for step in steps)
-    enough = limit if least <= limit else least + _PAYS * batch
-    place = next(place for place, step in enumerate(steps) if step.outcome.final <= enough)
-    chosen = steps[place]
-    if least <= limit:
-        chosen = trimmed(search, chosen, limit)
+    limit, most = limit_of(goal, batch, period.weights), goal.max_cost * batch
+    found = search.steps(0.0 if to_the_end else limit)
+    steps = tuple(found if to_the_end else within(found, most))
+    least = min(step.outcome.final for step in affordable(steps, most))
+    met = next((step for step in steps if step.outcome.final <= limit), None)
+    chosen = knee(affordable(steps, most)) if met is None else trimmed(search, met, limit)
+    if chosen is not steps[0] and chosen.outcome.total > most:
+        met, chosen = None, knee(affordable(steps, most))
+    place = steps.index(chosen if met is None else met)
     chosen_schedule = Schedule(
         goal,
         path_plans(period, search, steps[: place + 1], chosen, limit),

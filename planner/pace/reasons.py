@@ -17,7 +17,7 @@ TOP: Final = "no greater pace is allowed"
 FED_ONCE: Final = "its input arrives in one run"
 FED: Final = "its input does not come more often"
 DECLINED: Final = "not incrementable: more runs leave no less work"
-LITTLE: Final = "not incrementable: what more runs save is not worth their cost"
+LITTLE: Final = "what more runs save is not worth their cost"
 
 
 def path_plans(

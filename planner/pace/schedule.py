@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from catalog.errors import InvalidParameterValue
 from planner.pace.paths import Path
@@ -27,14 +28,21 @@ class Paces(Enum):
     LEAF = "leaf"
 
 
+MAX_COST: Final = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """How much work may be left when the trigger fires: a share of the batch's, or so many seconds."""
+    """How much work may be left when the trigger fires: a share of the batch's, or so many seconds.
+
+    `max_cost`: how many times the batch's work all runs of a period may take.
+    """
 
     final_work: float
     max_pace: int
     seconds: float | None = None
     paces: Paces = Paces.AUTO
+    max_cost: float = MAX_COST
 
 
 def is_wish(goal: Goal) -> bool:
@@ -51,6 +59,7 @@ def goal_of(options: Mapping[str, object]) -> Goal:
             int(str(options.get("MAX_PACE", 100))),
             None if seconds is None else float(str(seconds).removesuffix(" s")),
             Paces(options.get("PACES", "auto")),
+            float(str(options.get("MAX_COST", MAX_COST))),
         )
     except ValueError as error:
         raise InvalidParameterValue(

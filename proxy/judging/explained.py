@@ -93,9 +93,9 @@ class Explained:
             return _BLIND if self.forecast.on_demand else _BLIND_AT_FIRST
         if self.forecast.is_met(self.schedule):
             return Verdict()
-        least = figure(self.schedule.reachable)
+        cap = f"the goal cannot be met within MAX_COST = {figure(self.schedule.goal.max_cost)}"
         return Verdict(
-            warning=f"the goal cannot be met: at best {least} of the batch's work is left for the trigger",
+            warning=f"{cap}: {_left(self.schedule)}",
             hint="EXPLAIN (CURVE) shows which goals can be met, and what each costs.",
         )
 
@@ -141,3 +141,14 @@ class Explained:
         if "CURVE" in explain.options:
             values["curve"] = curve_values(self.planned.delta, self.schedule)
         return values
+
+
+def _left(schedule: Schedule) -> str:
+    """What a schedule leaves for the trigger, and what all its runs take."""
+    if all(path.pace == 1 for path in schedule.paths):
+        return "no early run pays, and all work is left for the trigger"
+    left, total = schedule.final_work / schedule.batch_work, schedule.total_work / schedule.batch_work
+    return (
+        f"{figure(left)} of one batch's work is left for the trigger, and all runs take {figure(total)} "
+        "times that work"
+    )

@@ -208,7 +208,8 @@ def test_kinds_of_changes_are_those_that_came() -> None:
 
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:
     hopeless = replace(asked(FINAL_WORK=0.0001), explain=None)
-    assert judge(hopeless, SNAPSHOT.signatures).warning.startswith("the goal cannot be met: at best 0.")
+    warning = judge(hopeless, SNAPSHOT.signatures).warning
+    assert warning.startswith("the goal cannot be met within MAX_COST = 3: 0.")
     modest = replace(asked(FINAL_WORK=0.5), explain=None)
     assert judge(modest, SNAPSHOT.signatures) == Verdict()
 

@@ -32,11 +32,14 @@ from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan, NodeBuffer
 from planner.explain.schedule_text import curve_text, schedule_text
+from planner.pace.cap import affordable, knee, within
 from planner.pace.choose import schedule, scheduled, simulated
 from planner.pace.knobs import path_knobs, table_knobs, whole_knob
 from planner.pace.paths import Path
 from planner.pace.reasons import DECLINED, FED_ONCE, IDLE, LITTLE
 from planner.pace.schedule import Arrivals, Goal, Schedule
+from planner.pace.search import Raise
+from planner.pace.simulation import Outcome
 from planner.plan import plan as plan_query
 from tests.planner.cost.test_estimate import Make
 from tests.planner.test_delta_plans import snapshot
@@ -59,6 +62,7 @@ changes = st.builds(Arrivals, rows, st.sampled_from((0.0, 1e4)), st.sampled_from
     coming=st.fixed_dictionaries(dict.fromkeys(TABLES, changes)),
     share=st.sampled_from((1.0, 0.5, 0.1, 0.01)),
     most=st.integers(1, 20),
+    cost=st.sampled_from((1.0, 1.5, 3.0, 1000.0)),
     store_joins=st.booleans(),
 )
 def test_every_schedule_can_be_carried_out(
@@ -67,18 +71,20 @@ def test_every_schedule_can_be_carried_out(
     coming: dict[TableName, Arrivals],
     share: float,
     most: int,
+    cost: float,
     store_joins: bool,
 ) -> None:
     plan = derive(query, tables=TABLES, store_joins=store_joins)
     statistics = Statistics(dict.fromkeys(TABLES, TableStatistics(before)))
     period = simulated(plan, statistics, coming, Weights())
-    found = scheduled(period, Goal(share, most), path_knobs(period.paths, period.idle))
+    found = scheduled(period, Goal(share, most, max_cost=cost), path_knobs(period.paths, period.idle))
     no_path_outpaces_what_feeds_it(found, plan)
     assert [each.path for each in found.paths] == list(period.paths)
     assert all(1 <= each.pace <= most for each in found.paths)
     finals = [each.final_work for each in found.curve]
     assert finals == sorted(finals, reverse=True)
     assert found.final_work <= found.batch_work
+    assert found.total_work <= cost * found.batch_work * (1.0 + 1e-9)
     assert np.isfinite([*finals, found.total_work, found.recompute_work]).all()
     assert all(work >= 0.0 for each in found.subplans for work in each.firings)
     last = sum(each.firings[-1] for each in found.subplans)
@@ -138,9 +144,32 @@ def test_groups_that_all_change_again_are_not_incrementable() -> None:
     assert {each.pace for each in twice.paths} == {1}
     assert [each.reason for each in twice.paths] == [DECLINED, FED_ONCE]
     assert twice.reachable == 1.0
-    often = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 100))
+    often = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 100, max_cost=1000.0))
     assert often.paths[0].pace > 2
     assert often.reachable < 0.2
+
+
+def test_a_goal_that_costs_too_much_is_not_pursued_beyond_the_knee() -> None:
+    make = Make()
+    plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e7)}
+    dear = planned(plan, coming, Goal(0.1, 100, max_cost=1000.0))
+    assert dear.final_work <= 0.1 * dear.batch_work
+    assert dear.total_work > 3.0 * dear.batch_work
+    capped = planned(plan, coming, Goal(0.1, 100))
+    assert capped.reachable > 0.1
+    assert capped.final_work > 0.1 * capped.batch_work
+    assert capped.total_work <= 3.0 * capped.batch_work
+
+
+def test_the_knee_of_a_curve() -> None:
+    def at(final: float, total: float) -> Raise:
+        return Raise((), (), Outcome(final, total, ()), 0.0)
+
+    steps = [at(1.0, 1.0), at(0.4, 1.2), at(0.3, 3.0), at(0.2, 4.6)]
+    assert knee(affordable(steps, 3.0)) is steps[1]
+    assert knee(affordable(steps, 1.0)) is steps[0]
+    assert list(within(steps, 3.0)) == steps[:3]
+    assert knee([at(1.0, 1.0), cheaper := at(0.5, 0.9)]) is cheaper
 
 
 def test_what_saves_next_to_nothing_is_not_done() -> None:
@@ -179,7 +208,8 @@ def test_what_one_firing_meets_gets_no_other() -> None:
     enough = Goal(1.0, 100, batch * Weights().latency * 1.001)
     found = schedule(plan, Statistics(), coming, Weights(), enough)
     assert {path.pace for path in found.paths} == {1}
-    less = schedule(plan, Statistics(), coming, Weights(), Goal(1.0, 100, batch * Weights().latency * 0.9))
+    nearly = Goal(1.0, 100, batch * Weights().latency * 0.9, max_cost=1000.0)
+    less = schedule(plan, Statistics(), coming, Weights(), nearly)
     assert max(path.pace for path in less.paths) > 1
 
 

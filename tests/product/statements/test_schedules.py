@@ -90,7 +90,7 @@ def test_a_goal_that_cannot_be_met_is_warned_of_and_a_query_that_is_there_explai
     connection.execute(f"CREATE STANDING QUERY poor WITH ({options}) AS {QUERY} WITH NO DATA".encode())
     [warning] = [message for severity, message in said if severity == "WARNING"]
     assert warning is not None
-    assert warning.startswith("the goal cannot be met: at best ")
+    assert warning.startswith("the goal cannot be met within MAX_COST = 3: ")
     said.clear()
     connection.execute(f"CREATE STANDING QUERY fine WITH ({EXPECTED}) AS {QUERY} WITH NO DATA".encode())
     assert [message for severity, message in said if severity == "WARNING"] == []

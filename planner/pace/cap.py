@@ -1,0 +1,43 @@
+"""How far a search goes where all work has a limit, and what is chosen of it where the goal is not met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from planner.pace.search import Raise
+
+_TRIMMED_OFF: Final = 1.5
+"""Settings that meet a goal are made cheaper in the end: those that cost this much more may come within."""
+
+
+def within(steps: Iterable[Raise], most: float) -> Iterator[Raise]:
+    """The steps of a search as long as they may come within so much work."""
+    for number, step in enumerate(steps):
+        if number and step.outcome.total > most * _TRIMMED_OFF:
+            return
+        yield step
+
+
+def affordable(steps: Sequence[Raise], most: float) -> Sequence[Raise]:
+    """The steps within so much work; the first one, which raises nothing, whatever it costs."""
+    return [step for number, step in enumerate(steps) if not number or step.outcome.total <= most]
+
+
+def knee(steps: Sequence[Raise]) -> Raise:
+    """The step beyond which less is saved for what it costs than on the whole curve.
+
+    That is the point farthest above the chord: with final work f and total work t from the first step to the
+    step of the least final work, the greatest (f0 - f) / (f0 - fn) - (t - t0) / (tn - t0). For steps (1, 1),
+    (0.4, 1.2) and (0.3, 3.0) as (f, t) these are 0, 0.86 - 0.1 and 1 - 1: the second.
+    """
+    first, last = steps[0].outcome, min(steps, key=lambda step: step.outcome.final).outcome
+    saved, spent = first.final - last.final, last.total - first.total
+    if saved <= 0.0:
+        return steps[0]
+
+    def height(step: Raise) -> float:
+        share = (first.final - step.outcome.final) / saved
+        return share if spent <= 0.0 else share - (step.outcome.total - first.total) / spent
+
+    return max((step for step in steps if step.outcome.total <= last.total), key=height)
