@@ -134,7 +134,7 @@ BEGIN
     WHILE NOT gavial.is_taken(ticket) LOOP
         IF gavial.is_taken(ticket + 1) THEN
             RAISE EXCEPTION USING ERRCODE = 'GV003', MESSAGE = 'the standing query was refused',
-                HINT = 'The client is last_notice why.';
+                HINT = 'The client is told why.';
         ELSIF clock_timestamp() > asked + patience THEN
             RAISE cannot_connect_now USING MESSAGE = 'the standing query could not be checked',
                 DETAIL = 'The proxy gave no answer in time.', HINT = 'Try again.';

@@ -42,44 +42,65 @@ class UnsettledRulesWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Rules for whole plans, one after the other: once, or until none of them changes anything."""
+class Step:
+    """A rule for whole plans, by its name, and why it is where it is."""
 
     name: str
-    rules: tuple[tuple[str, Rule], ...]
-    once: bool = False
+    rule: Rule
+    reason: str
 
 
-def stages(tables: Tables, statistics: Statistics, numbers: Numbers) -> tuple[Stage, ...]:
-    """The rules in their order.
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Rules, one after the other: once, or until none of them changes anything.
 
-    Conditions first, since all else reads them; then what keys and foreign keys make needless, while all
-    columns are still there to prove it; then the order of joins, once, because equal costs could
-    alternate; then what an order makes possible.
+    `drops_columns`: what nobody reads is not put back after a rule.
     """
-    clean: tuple[tuple[str, Rule], ...] = (
-        ("simplify_conditions", _up(simplify_conditions)),
-        ("merge_filters", _up(merge_filters)),
-        ("factor_disjunctions", _up(factor_disjunctions)),
-        ("simplify_outer_joins", _up(simplify_outer_joins)),
-        ("push_filters", _down(push_filters)),
-        ("push_join_conditions", _down(push_join_conditions)),
-        ("merge_projects", _up(merge_projects)),
-    )
+
+    name: str
+    steps: tuple[Step, ...]
+    once: bool = False
+    drops_columns: bool = False
+
+
+def stages(
+    tables: Tables, statistics: Statistics, numbers: Numbers, outputs: frozenset[int]
+) -> tuple[Stage, ...]:
+    """The rules in their order: conditions first, since all else reads them; what an order of joins makes
+    possible after it; columns last."""
     known = KnownProperties(tables)
+    tidied = Step("merge_projects", _up(merge_projects), "conditions go through one projection, not several")
+    clean = (
+        Step("simplify_conditions", _up(simplify_conditions), "what is never true is to stop the others"),
+        Step("merge_filters", _up(merge_filters), "each filter is split and pushed as a whole"),
+        Step("factor_disjunctions", _up(factor_disjunctions), "what all branches ask can be pushed"),
+        Step("simplify_outer_joins", _up(simplify_outer_joins), "filters pass an inner join on both sides"),
+        Step("push_filters", _down(push_filters), "the fewer rows, the cheaper all above"),
+        Step("push_join_conditions", _down(push_join_conditions), "the same, for conditions in a join"),
+        tidied,
+    )
+    inferred = Step(
+        "infer_equalities", _up(infer_equalities), "it needs conditions that stand where they hold"
+    )
+    unneeded = (
+        Step("eliminate_distinct", _up(eliminate_distinct(known)), "while all keys are there to prove it"),
+        Step("eliminate_joins", _up(eliminate_joins(known)), "the same, with foreign keys"),
+        Step("drop_null_tests", _up(drop_null_tests(known)), "joins that are gone may have brought NULLs"),
+    )
+    ordered = Step("order_joins", order_joins(statistics), "once: orders of equal costs could alternate")
+    added_up = Step(
+        "push_aggregates", _up(push_aggregates(statistics, numbers)), "it follows the order of joins"
+    )
+    pruned = Step(
+        "prune_columns", lambda plan: prune_columns(plan, outputs), "all that reads columns is settled"
+    )
     return (
-        Stage("conditions", (*clean, ("infer_equalities", _up(infer_equalities)))),
-        Stage(
-            "keys",
-            (
-                ("eliminate_distinct", _up(eliminate_distinct(known))),
-                ("eliminate_joins", _up(eliminate_joins(known))),
-                ("drop_null_tests", _up(drop_null_tests(known))),
-                *clean,
-            ),
-        ),
-        Stage("order", (("order_joins", order_joins(statistics)),), once=True),
-        Stage("aggregates", (("push_aggregates", _up(push_aggregates(statistics, numbers))), *clean)),
+        Stage("conditions", (*clean, inferred)),
+        Stage("keys", (*unneeded, *clean)),
+        Stage("order", (ordered,), once=True),
+        Stage("aggregates", (added_up, *clean)),
+        Stage("columns", (pruned,), once=True, drops_columns=True),
+        Stage("tidy", (tidied,)),
     )
 
 
@@ -91,15 +112,10 @@ def optimise(
     observer: Observer = lambda _rule, _plan: None,
 ) -> LogicalQuery:
     """A query with the same answer; the observer is told of every rule that changed the plan."""
-    for stage in stages(tables, statistics, numbers_after(query.plan)):
+    outputs = frozenset(output.column for output in query.outputs)
+    for stage in stages(tables, statistics, numbers_after(query.plan), outputs):
         query = _run(query, stage, rules_off, observer)
-    if "prune_columns" in rules_off:
-        return query
-    pruned = prune_columns(query.plan, frozenset(output.column for output in query.outputs))
-    observer("prune_columns", pruned)
-    query = replace(query, plan=pruned)
-    check_unnested(query)
-    return _run(query, Stage("tidy", (("merge_projects", _up(merge_projects)),)), rules_off, observer)
+    return query
 
 
 def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
@@ -109,15 +125,17 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
     while query.plan not in seen and len(seen) < MOST_ROUNDS:
         seen.add(query.plan)
         fired = []
-        for name, rule in stage.rules:
-            if name in rules_off:
+        for step in stage.steps:
+            if step.name in rules_off:
                 continue
-            plan = keep(rule(query.plan), fields(query.plan))  # whatever order it puts the columns in
+            plan = step.rule(query.plan)
+            if not stage.drops_columns:
+                plan = keep(plan, fields(query.plan))  # whatever order the rule puts the columns in
             if plan != query.plan:
                 query = replace(query, plan=plan)
                 check_unnested(query)
-                observer(name, plan)
-                fired.append(name)
+                observer(step.name, plan)
+                fired.append(step.name)
         if stage.once or not fired:
             return query
     warnings.warn(

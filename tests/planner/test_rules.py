@@ -25,7 +25,7 @@ from planner.algebra.logical import Filter, Plan
 from planner.algebra.statistics import Statistics, TableStatistics
 from planner.algebra.tree import transform
 from planner.explain.logical_text import text
-from planner.optimise.optimise import MOST_ROUNDS, Stage, UnsettledRulesWarning, optimise
+from planner.optimise.optimise import MOST_ROUNDS, Stage, Step, UnsettledRulesWarning, optimise
 from planner.optimise.rules import order_joins
 from planner.translate.translate import translate
 from planner.unnest.unnest import unnest
@@ -133,7 +133,10 @@ def test_rules_that_never_settle_are_a_warning_and_an_error_in_tests(
     rule: Callable[[Plan], Plan], rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case("off=prune_columns", "SELECT label FROM bound.things WHERE whole > 1 AND whole < 9", "")
-    monkeypatch.setattr("planner.optimise.optimise.stages", lambda *_: (Stage("odd", (("odd_rule", rule),)),))
+    monkeypatch.setattr(
+        "planner.optimise.optimise.stages",
+        lambda *_: (Stage("odd", (Step("odd_rule", rule, "it is tried"),)),),
+    )
     said = f"the rules odd_rule of the stage 'odd' do not settle: .* after {rounds} rounds"
     with pytest.warns(UnsettledRulesWarning, match=said):
         _plan, fired = planned(case)

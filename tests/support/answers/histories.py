@@ -258,9 +258,9 @@ def _planned(bound: Bound, random: Random) -> tuple[Planned, str]:
     methods: tuple[Method, ...] = METHODS
     if random.random() < 0.5:
         translated = unnest(translate(bound.query, tables))
-        every = stages(tables, Statistics(), numbers_after(translated.plan))
-        names = {name: None for stage in every for name, _ in stage.rules if name != "merge_filters"}
-        off = frozenset(name for name in (*names, "prune_columns") if random.random() < 0.5)
+        every = stages(tables, Statistics(), numbers_after(translated.plan), frozenset())
+        names = {step.name: None for stage in every for step in stage.steps if step.name != "merge_filters"}
+        off = frozenset(name for name in names if random.random() < 0.5)
         methods = tuple(random.sample(METHODS, len(METHODS)))
     planned = plan(bound.query, tables, Statistics(), off, methods, bound.environment)
     return planned, f"without {sorted(off)}, {[each.value for each in methods]}"

@@ -242,9 +242,9 @@ def plans_of(query: BoundQuery, tables: Tables, random: Random) -> Iterator[tupl
     unnested = unnest(translated)
     yield "unnested", unnested
     yield "optimised", optimise(unnested, tables, Statistics())
-    every = stages(tables, Statistics(), numbers_after(unnested.plan))
-    rules = {name: None for stage in every for name, _ in stage.rules if name != "merge_filters"}
-    off = frozenset(name for name in (*rules, "prune_columns") if random.random() < 0.5)
+    every = stages(tables, Statistics(), numbers_after(unnested.plan), frozenset())
+    rules = {step.name: None for stage in every for step in stage.steps if step.name != "merge_filters"}
+    off = frozenset(name for name in rules if random.random() < 0.5)
     yield f"optimised without {sorted(off)}", optimise(unnested, tables, Statistics(), off)
 
 
