@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from catalog.postgres.types import BOOL, SqlType
 from dialect.expressions.scalar import And, Or, Reference, Scalar
@@ -12,6 +13,7 @@ from planner.algebra.columns import column_numbers, refer
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
+    Distinct,
     Field,
     Filter,
     Join,
@@ -20,6 +22,7 @@ from planner.algebra.logical import (
     Plan,
     Project,
     Scan,
+    Top,
     Union,
     Values,
     fields,
@@ -72,8 +75,10 @@ class _Check:
                     if column.field.column in known:
                         assert column.value == refer(column.field), f"{column} is another column"
                 made = [column.field.column for column in computed if column.field.column not in known]
-            case _:
+            case Filter() | Join() | DependentJoin() | Distinct() | Top():
                 made = []
+            case _:
+                assert_never(plan)
         assert len(set(made)) == len(made), f"a number stands for two columns of {type(plan).__name__}"
         assert not self.made & {*made}, f"columns {sorted(self.made & {*made})} are made twice"
         self.made |= {*made}
@@ -115,3 +120,7 @@ def _shape(plan: Plan) -> None:
                 assert oids == [column.type.oid for column in fields_], "inputs of a union differ"
         case Values(rows=rows, fields=fields_):
             assert all(len(row) == len(fields_) for row in rows)
+        case Scan() | Project() | Distinct() | Top():
+            pass
+        case _:
+            assert_never(plan)

@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Final, assert_never
 
 from catalog.errors import StatementTooComplex
 from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Reference, Scalar
 from dialect.expressions.walk import inside, transform_scalar
-from planner.algebra.logical import Aggregate, Computed, Field, Plan, Project, Scan, Union, Values, fields
+from planner.algebra.logical import (
+    Aggregate,
+    Computed,
+    DependentJoin,
+    Distinct,
+    Field,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
 from planner.algebra.tree import children, expressions, nodes, with_children, with_expressions
 
 _MOST: Final = 100_000
@@ -140,7 +155,10 @@ class _Copy:
                     keys=tuple(self.new(field) for field in keys),
                     columns=tuple(replace(column, field=self.new(column.field)) for column in calls),
                 )
-        return plan
+            case Filter() | Join() | DependentJoin() | Distinct() | Top():
+                return plan
+            case _:
+                assert_never(plan)
 
     def new(self, field: Field) -> Field:
         if field.column not in self.made:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from planner.algebra.columns import column_numbers, references
-from planner.algebra.logical import Aggregate, Distinct, Plan, Project, Top, Union, Values, fields
+from planner.algebra.logical import (
+    Aggregate,
+    DependentJoin,
+    Distinct,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Values,
+    fields,
+)
 from planner.algebra.tree import children, expressions
 
 Columns: TypeAlias = frozenset[int]
@@ -18,8 +31,10 @@ def given(plan: Plan, needed: Columns) -> Columns:
             return needed | {key.column for key in keys}
         case Distinct() | Top() | Values():
             return column_numbers(plan)
-        case _:
+        case Scan() | Filter() | Project() | Join() | DependentJoin() | Union():
             return needed
+        case _:
+            assert_never(plan)
 
 
 def needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:
@@ -32,6 +47,8 @@ def needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:
             read = references(*(column.value for column in computed if column.field.column in needed))
         case Aggregate(keys=keys):
             read = references(*expressions(plan)) | {key.column for key in keys}
-        case _:
+        case Scan() | Values() | Filter() | Join() | DependentJoin() | Distinct() | Top():
             read = needed | references(*expressions(plan))
+        case _:
+            assert_never(plan)
     return tuple(read & column_numbers(child) for child in children(plan))

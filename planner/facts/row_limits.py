@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from catalog.postgres.schema import Table, Tables
 from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.algebra.columns import column_numbers, references
@@ -18,6 +20,7 @@ from planner.algebra.logical import (
     Project,
     Scan,
     Top,
+    Union,
     Values,
 )
 
@@ -33,7 +36,10 @@ def exactly_one_row(plan: Plan) -> bool:
             return len(rows) == 1
         case Join(kind=JoinKind.INNER) | DependentJoin(kind=JoinKind.INNER) if is_true(plan.condition):
             return exactly_one_row(plan.left) and exactly_one_row(plan.right)
-    return False
+        case Scan() | Filter() | Join() | DependentJoin() | Distinct() | Union() | Top():
+            return False
+        case _:
+            assert_never(plan)
 
 
 def at_most_one_row(plan: Plan, tables: Tables) -> bool:
@@ -53,7 +59,10 @@ def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
             return _single_pair(plan, tables, fixed)
         case Scan(table=table):
             return _has_key_in(plan, tables[table], fixed)
-    return exactly_one_row(plan)
+        case Values() | Aggregate() | Union():
+            return exactly_one_row(plan)
+        case _:
+            assert_never(plan)
 
 
 def _single_pair(join: Join | DependentJoin, tables: Tables, fixed: frozenset[int]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from planner.delta.weighted import (
     AsSet,
@@ -135,5 +136,23 @@ def _reduced(outcome: Weighted) -> Weighted:
             if len(present) == 1 and fields(present[0]) == columns:
                 return present[0]
             return Sum(present, columns) if present else _nothing(outcome)
-        case _:
+        case (
+            Read()
+            | StepRef()
+            | Rows()
+            | Choose()
+            | DeltaFilter()
+            | DeltaProject()
+            | Negate()
+            | Consolidate()
+            | AsSet()
+            | First()
+            | PartialAggregate()
+            | Groups()
+            | Pairs()
+            | SemiJoin()
+            | KeySemiJoin()
+        ):
             return outcome
+        case _:
+            assert_never(outcome)
