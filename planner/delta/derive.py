@@ -34,6 +34,7 @@ from planner.algebra.logical import (
 from planner.algebra.needed_columns import Columns, given, needed_below
 from planner.algebra.tree import children
 from planner.delta.aggregates import Grouping, difference, first_merged, first_recomputed
+from planner.delta.check import check_delta
 from planner.delta.common_parts import Common
 from planner.delta.distinct import distinct_first
 from planner.delta.foreign_keys import Fresh, fresh_by
@@ -78,7 +79,9 @@ def derive(
         numbers_after(query.plan), methods, tables, store_joins, environment, KnownProperties(tables)
     )
     derivation.answer(query)
-    return derivation.writer.plan
+    plan = derivation.writer.plan
+    check_delta(plan)
+    return plan
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from planner.delta.check import check_subplan
 from planner.delta.weighted import (
     AsSet,
     Choose,
@@ -52,7 +53,9 @@ def specialise(subplan: Subplan, facts: Facts) -> Subplan:
     """
     specialising = _Specialising(facts)
     steps = [Step(step.number, step.what, specialising.step(step)) for step in subplan.steps]
-    return replace(subplan, steps=_used(steps))
+    special = replace(subplan, steps=_used(steps))
+    check_subplan(special)
+    return special
 
 
 def is_empty(outcome: Weighted) -> bool:
