@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dialect.expressions.scalar import Scalar
 from planner.algebra.columns import column_numbers, references
 from planner.algebra.conditions import conjunction, conjuncts
 from planner.algebra.logical import Join, JoinKind, Plan
@@ -27,6 +28,6 @@ def push_join_conditions(plan: Plan) -> Plan:
     return plan
 
 
-def _reads(condition: object, columns: frozenset[int]) -> bool:
-    read = references(condition)  # type: ignore[arg-type]
+def _reads(condition: Scalar, columns: frozenset[int]) -> bool:
+    read = references(condition)
     return bool(read) and read <= columns
