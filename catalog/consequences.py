@@ -26,6 +26,15 @@ _CONSEQUENCES: Final[Mapping[str, Consequence]] = {
 }
 
 
+_OF_VALUES: Final = ("21", "22", "54000")
+"""Classes of errors that the values of rows cause, and nothing else."""
+
+
+def is_of_values(sqlstate: str) -> bool:
+    """Whether values of rows cause such an error: then other rows may not have it."""
+    return sqlstate.startswith(_OF_VALUES)
+
+
 def consequence_of(sqlstate: str) -> Consequence:
     """What an error of this state means; of one that is not listed, that the data are to blame."""
     return _CONSEQUENCES.get(sqlstate, Consequence.DATA)

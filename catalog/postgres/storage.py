@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import NotMaintainable
 from catalog.postgres import types
 from catalog.postgres.signatures import TypeSignature
 from catalog.postgres.types import NO_COLLATION, NO_TYPMOD, SqlType
@@ -172,9 +172,7 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
     if signature is not None and signature.element and signature.category == "A":
         return array_of(storage_of(replace(type, oid=signature.element, collation=NO_COLLATION)), type)
     named = f"type {signature.name}" if signature else "a composite type"
-    raise FeatureNotSupported(
-        f"cannot maintain a query with values of {named}", hint="Cast them to text, to a number or to a date."
-    )
+    raise NotMaintainable(f"values of {named}", hint="Cast them to text, to a number or to a date.")
 
 
 def array_of(element: Storage, type: SqlType) -> Storage:

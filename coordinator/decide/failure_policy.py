@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from catalog.backoff import Backoff
-from catalog.consequences import Consequence, consequence_of
+from catalog.consequences import Consequence, consequence_of, is_of_values
 from catalog.errors import FeatureNotSupported
 from catalog.queries.running import Failure, Running
 from dialect.statements.render import quoted_name
@@ -17,9 +17,6 @@ from dialect.statements.statement import Name
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 300.0
 _LONGEST_OF_THE_MACHINE_SECONDS: Final = 20.0
-_OF_VALUES: Final = ("21", "22", "54000")
-"""Classes of errors that the values of rows cause, and nothing else; others say so themselves."""
-
 NO_TIME_SECONDS: Final = 0.2
 """A failure that took no longer has delayed nobody."""
 
@@ -109,7 +106,7 @@ class Resting:
         is_of_the_machine = failure is not None and consequence_of(failure.sqlstate) is Consequence.REPAIR
         seen_at = rest.seen_at
         if failure is not None:
-            of_values = failure.of_values or failure.sqlstate.startswith(_OF_VALUES)
+            of_values = failure.of_values or is_of_values(failure.sqlstate)
             seen_at = position if of_values else None
         delayed_others = seconds if took > NO_TIME_SECONDS else rest.delayed_others
         pause = rest.pause.longer(seconds, is_of_the_machine)

@@ -19,6 +19,7 @@ from catalog.capture.widening import (
     unstorable_columns,
     widen,
 )
+from catalog.consequences import is_of_values
 from catalog.errors import (
     CannotConvert,
     ConcurrentChange,
@@ -71,9 +72,6 @@ from executors.rows import arrow_schema
 from planner.delta.methods import methods_of
 from planner.pace.paths import Path, paths
 from sources.warehouse.site import CaptureSite
-
-_OF_DATA: Final = ("21", "22")
-"""Classes of errors that other data would not have; so is one by itself, CannotConvert."""
 
 _WIDER: Final = "a table is copied again, with room for all of its values"
 
@@ -154,7 +152,7 @@ class StandingQuery:
         try:
             return self._fire(connection, position, anew, False, wanted)
         except Error as error:
-            if error.sqlstate[:2] not in _OF_DATA and not isinstance(error, CannotConvert):
+            if not is_of_values(error.sqlstate) and not isinstance(error, CannotConvert):
                 raise
             if not self.offsets and not has_come_since_copied(connection, query.id):
                 self._outgrow(connection, error)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import NotMaintainable
 
 _SPACES: Final = " \t\n\v\f\r"
 _ELEMENT: Final = re.compile(
@@ -54,5 +54,5 @@ def written_array(elements: Sequence[str | None], shape: Sequence[int], quoted: 
     return "".join(ranges) + "=" + words[0]
 
 
-def _unreadable(text: str) -> FeatureNotSupported:
-    return FeatureNotSupported(f"cannot maintain a query with the array {text!r}")
+def _unreadable(text: str) -> NotMaintainable:
+    return NotMaintainable(f"the array {text!r}")

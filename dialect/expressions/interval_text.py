@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import NotMaintainable
 
 _MONTHS: Final = {"year": 12, "mon": 1, "month": 1, "decade": 120, "century": 1200, "centurie": 1200}
 _DAYS: Final = {"day": 1, "week": 7}
@@ -61,7 +61,5 @@ def _clock(match: re.Match[str]) -> int:
     return whole * 1_000_000 + int(fraction.ljust(6, "0"))
 
 
-def _unreadable(text: str) -> FeatureNotSupported:
-    return FeatureNotSupported(
-        f"cannot maintain a query with the interval {text!r}", hint="Write it like '1 mon 2 days 03:04:05'."
-    )
+def _unreadable(text: str) -> NotMaintainable:
+    return NotMaintainable(f"the interval {text!r}", hint="Write it like '1 mon 2 days 03:04:05'.")
