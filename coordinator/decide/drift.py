@@ -22,8 +22,11 @@ _READ: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """How far a period has come: rows by table; by the numbers of paths the rows that they had of those, and
-    their firings; rows written by subplan."""
+    """How far a period has come.
+
+    `arrived`: changed rows by table. `rows_at_last_run`, `firings`: by the numbers of paths, the rows that
+    had arrived at the last run of each, and how often it ran. `written`: rows by subplan.
+    """
 
     arrived: Mapping[int, int]
     rows_at_last_run: Mapping[int, int]
@@ -32,9 +35,10 @@ class Worked:
 
 
 def expected_rows(arrived: int, coming: float | None, stated: float | None, before: float) -> float:
-    """Of a table in a whole period: as its owner says until more came, then what came and is still to come.
+    """The rows of a table in a whole period: as EXPECT says until more have arrived, then those that have
+    arrived and those that are forecast.
 
-    Where nobody knows what is to come, it is what was expected before, or twice that, and so on.
+    Without a forecast it is what was expected before; where more have arrived, twice that, and so on.
     """
     if stated is not None and arrived <= stated * SLACK:
         return stated
@@ -44,19 +48,19 @@ def expected_rows(arrived: int, coming: float | None, stated: float | None, befo
 
 
 def arrivals_have_drifted(chosen: Mapping[int, float], now: Mapping[int, float]) -> bool:
-    """Whether paces were chosen for so many fewer or more rows of some table that others may be better."""
+    """Whether some table brings far more or fewer rows than paces were chosen for."""
     pairs = [(chosen.get(table, 0.0), rows) for table, rows in now.items()]
     return any(max(pair) - min(pair) >= _FEW and max(pair) > _ROWS * min(pair) for pair in pairs)
 
 
 def rows_were_misjudged(written: int, believed: float) -> bool:
-    """Whether a subplan wrote so many fewer or more rows than it was thought to."""
+    """Whether a subplan wrote far more or fewer rows than the cost model expected."""
     least, most = sorted((float(written), believed))
     return most >= _ENOUGH and most > _WRITTEN * least
 
 
 def work_has_drifted(believed: float, now: float) -> bool:
-    """Whether what is left for a trigger is that much less or more than when its paces were chosen."""
+    """Whether the work left for the trigger is now far more or less than when paces were chosen."""
     least, most = sorted((believed, now))
     return most > _MOVED * least
 

@@ -42,7 +42,7 @@ class Prepared:
 def prepare(
     connection: Connection, site: CaptureSite, engine: Engine, query: Running, signatures: Signatures
 ) -> Prepared:
-    """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
+    """The query by the plan that is kept, so that its state can be used, or by a new one."""
     bound = bind_view(connection, query.view, signatures)
     kept = _kept_plan(connection, query)
     maintainable = plan_as_kept(engine, bound, kept, methods_of(query.options))
@@ -55,7 +55,7 @@ def prepare(
 def prepare_planned(
     connection: Connection, query: UUID, relation: int, bound: Bound, maintainable: Maintainable
 ) -> Prepared:
-    """What is done for a query by this plan, with its result in this table."""
+    """The query by this plan, with its result in this table."""
     work = _work(query, bound, maintainable)
     _require_captured(connection, work)
     return Prepared(work, _answer_table(connection, relation, work, maintainable), bound.tables)

@@ -117,7 +117,7 @@ class StandingQuery:
         query: Running,
         signatures: Signatures,
     ) -> StandingQuery:
-        """Plan it as it was planned before, so that what it kept can be used; anew where that cannot be."""
+        """The query with the plan that it had before, or with a new one where that cannot be used."""
         tables = tables_of(connection, query.id)
         prepared = prepare(connection, site, engine.engine, query, signatures)
         return StandingQuery(
@@ -143,7 +143,7 @@ class StandingQuery:
     def fire(
         self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
     ) -> ComputedChanges:
-        """Compute everything up to a position; nothing of it is committed."""
+        """Compute the result at a position, without publishing it."""
         self._require_storable(connection, position)
         anew = anew or query.status == "initialising" or self.is_anew
         schema = arrow_schema(self.work.schemas[self.work.plan.answer])
@@ -340,7 +340,7 @@ class StandingQuery:
     def _outcome(
         self, connection: Connection, query: Running, ready: ComputedChanges, seconds: float
     ) -> Outcome:
-        """How its goal was met; of an answer that is made anew nobody asks."""
+        """How the goal was met; a result that is computed from scratch has no goal."""
         if self.estimate is None or ready.anew:
             return Outcome(None, None, None, seconds, None)
         self.arrived = periods(connection, [query.id])[query.id].arrived
@@ -348,11 +348,11 @@ class StandingQuery:
         return self.estimate.outcome(work, self.arrived, seconds, measured_to_predicted(connection, query.id))
 
     def settle(self, ready: ComputedChanges) -> None:
-        """Go on from what was published, now that it is committed."""
+        """Note that the result is committed: the next run begins where this one has read up to."""
         self.offsets = ready.offsets
 
     def discard(self, ready: ComputedChanges, connection: Connection | None = None) -> None:
-        """What was computed is certain not to be committed, and with the connection nobody is told of it."""
+        """Remove the files of a computation that is certain not to be published, and what was told of it."""
         if ready.fired is None:
             return
         self.site.warehouse.remove(batch.file for batch in ready.fired.batches)
