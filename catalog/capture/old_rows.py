@@ -49,7 +49,7 @@ def name_old_rows(connection: Connection, relation: int, file: str, key: Sequenc
     return connection.execute(_NAME, (file, list(key), relation)).rowcount > 0
 
 
-def tell_keys(connection: Connection, relation: int) -> bool:
+def restore_identity(connection: Connection, relation: int) -> bool:
     """Have changes of a table tell no more than the key; False if that is not wanted any more."""
     return bool(values_of(connection, "SELECT gavial.restore_identity(%s::oid)", (relation,))[0])
 

@@ -66,7 +66,7 @@ BEGIN
     -- In the order in which ALTER TABLE takes them: the table, then what we know of it.
     EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation::regclass);
     UPDATE gavial.sources s SET old_row_by = 'key'
-    WHERE s.relation = tell_keys.relation AND gavial.wants_key(s.relation) AND s.old_row_key = gavial.key_of(s.relation);
+    WHERE s.relation = restore_identity.relation AND gavial.wants_key(s.relation) AND s.old_row_key = gavial.key_of(s.relation);
     IF NOT FOUND THEN
         RETURN false;
     END IF;

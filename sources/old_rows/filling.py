@@ -17,7 +17,7 @@ from catalog.capture.old_rows import (
     full_identity_tables,
     name_old_rows,
     old_row_files,
-    tell_keys,
+    restore_identity,
 )
 from catalog.capture.store import held_epoch
 from catalog.failpoints import failpoint
@@ -115,7 +115,7 @@ class Filling:
 
     def _use(self, oid: int) -> None:
         """Give the table its replica identity back."""
-        if self._change(lambda: tell_keys(self._connection, oid)):
+        if self._change(lambda: restore_identity(self._connection, oid)):
             log.info("the old rows of table %d are looked up by key", oid)
 
     def _is_complete(self, name: str) -> bool:
