@@ -1,9 +1,4 @@
 -- Routines and columns have names that say what they are.
-DROP FUNCTION IF EXISTS gavial.looked(jsonb), gavial.rest(jsonb), gavial.news_of_runs(jsonb), gavial.news_of_result(jsonb),
-    gavial.told(text, text, text, text), gavial.tell_whole_rows(oid), gavial.tell_keys(oid), gavial.told_columns(oid),
-    gavial.untold_columns(oid), gavial.process_words(int), gavial.when_again(timestamptz), gavial.first_answer(regclass);
-DROP PROCEDURE IF EXISTS gavial.look_around(boolean);
-
 ALTER TABLE gavial.paths RENAME had TO rows_at_last_run;
 COMMENT ON COLUMN gavial.paths.rows_at_last_run IS 'changed rows of this period in the tables below it that had arrived at its last run';
 ALTER TABLE gavial.paths ADD had bigint GENERATED ALWAYS AS (rows_at_last_run) STORED;
@@ -39,3 +34,9 @@ COMMENT ON TABLE gavial.measurements IS 'what each part of a query took in a run
 COMMENT ON COLUMN gavial.measurements.execution IS 'the run';
 COMMENT ON COLUMN gavial.measurements.work IS 'its work, in the unit of the run''s';
 COMMENT ON COLUMN gavial.subplans.weights IS 'seconds of a processor for each of what it does, as fitted to its own runs; null where none was measured';
+
+-- Last: rewriting a table calls what has these names, until the routines are replaced.
+DROP FUNCTION IF EXISTS gavial.looked(jsonb), gavial.rest(jsonb), gavial.news_of_runs(jsonb), gavial.news_of_result(jsonb),
+    gavial.told(text, text, text, text), gavial.tell_whole_rows(oid), gavial.tell_keys(oid), gavial.told_columns(oid),
+    gavial.untold_columns(oid), gavial.process_words(int), gavial.when_again(timestamptz), gavial.first_answer(regclass);
+DROP PROCEDURE IF EXISTS gavial.look_around(boolean);
