@@ -10,6 +10,9 @@ from planner.pace.search import Raise
 _TRIMMED_OFF: Final = 1.5
 """Settings that meet a goal are made cheaper in the end: those that cost this much more may come within."""
 
+_NOTHING: Final = 0.02
+"""Share of the first final work: a curve that comes no further down than this is not worth its price."""
+
 
 def within(steps: Iterable[Raise], most: float) -> Iterator[Raise]:
     """The steps of a search as long as they may come within so much work."""
@@ -33,7 +36,7 @@ def knee(steps: Sequence[Raise]) -> Raise:
     """
     first, last = steps[0].outcome, min(steps, key=lambda step: step.outcome.final).outcome
     saved, spent = first.final - last.final, last.total - first.total
-    if saved <= 0.0:
+    if saved <= _NOTHING * first.final:
         return steps[0]
 
     def height(step: Raise) -> float:

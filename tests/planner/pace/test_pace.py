@@ -170,6 +170,7 @@ def test_the_knee_of_a_curve() -> None:
     assert knee(affordable(steps, 1.0)) is steps[0]
     assert list(within(steps, 3.0)) == steps[:3]
     assert knee([at(1.0, 1.0), cheaper := at(0.5, 0.9)]) is cheaper
+    assert knee([nothing := at(1.0, 1.0), at(0.99, 2.0)]) is nothing
 
 
 def test_what_saves_next_to_nothing_is_not_done() -> None:
