@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.capture.store import hold_epoch
+from catalog.capture.store import held_epoch
 from catalog.errors import EngineLost
 from catalog.failpoints import failpoint
 from catalog.queries.awaited import is_awaited
@@ -257,8 +257,7 @@ class DatabaseShell:
 
     def collect_garbage(self) -> None:
         """Remove what was computed for queries that are gone, and is in the way of nobody."""
-        with self._connection.transaction():
-            hold_epoch(self._connection, self._site.epoch)
+        with held_epoch(self._connection, self._site.epoch):
             files = forget_node_batches(self._connection)
         self._site.warehouse.remove(files)
 
@@ -274,8 +273,7 @@ class DatabaseShell:
             case TellRetry(query=query, failure=failure):
                 tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
             case RecordFailure(query=query, status=status, failure=failure, refreshes=refreshes):
-                with connection.transaction():
-                    hold_epoch(connection, self._site.epoch)
+                with held_epoch(connection, self._site.epoch):
                     # Of a query that somebody changes meanwhile nothing is said: it is tried as it is then.
                     if fail_query(connection, query, status, failure):
                         for refresh in refreshes:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.capture.store import hold_epoch
+from catalog.capture.store import held_epoch
 from catalog.postgres.schema import TableName
 from catalog.queries.measurements import firings, measured, own_measured, rows_written, save_weights, weights
 from catalog.queries.paces import (
@@ -107,8 +107,7 @@ class PaceChoice:
         simulation = simulated(prepared.work.plan, statistics, arrivals, known, corrections, weights)
         goal = goal_of(query.options)
         schedule = scheduled(simulation, goal, knobs_of(goal.paces, simulation))
-        with connection.transaction():
-            hold_epoch(connection, self._site.epoch)
+        with held_epoch(connection, self._site.epoch):
             lock_query(connection, query.id)
             save_paces(connection, query.id, paced_paths(schedule, prepared.work.plan))
             save_expected(connection, query.id, _rows(standing, arrivals))
@@ -153,8 +152,7 @@ class PaceChoice:
             if seen:
                 self._fitted = now
                 self._weights = fit(seen)
-                with connection.transaction():
-                    hold_epoch(connection, self._site.epoch)
+                with held_epoch(connection, self._site.epoch):
                     save_weights(connection, self._weights)
         return self._weights
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from psycopg import Connection
 
 from catalog.capture.defaults import defaults_of
-from catalog.capture.store import hold_epoch, manifest, name_batches
+from catalog.capture.store import held_epoch, manifest, name_batches
 from catalog.capture.widening import (
     has_come_since_copied,
     unstorable_columns,
@@ -181,8 +181,7 @@ class StandingQuery:
         unstorable = self._without_room(connection, position)
         if not unstorable:
             return
-        with connection.transaction():
-            hold_epoch(connection, self.site.epoch)
+        with held_epoch(connection, self.site.epoch):
             helped = {
                 (buffer, column)
                 for buffer, column in unstorable
@@ -274,8 +273,7 @@ class StandingQuery:
         failpoint("ahead: fired")
         committed = False
         try:
-            with connection.transaction():
-                hold_epoch(connection, self.site.epoch)
+            with held_epoch(connection, self.site.epoch):
                 if self._is_as_planned(connection, query):
                     self._save(connection, number, position, fired, fired.offsets)
                     note_worked(connection, query.id, {numbers[path]: rows for path, rows in due.items()})

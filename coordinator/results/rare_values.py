@@ -7,7 +7,7 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.capture.store import hold_epoch
+from catalog.capture.store import held_epoch
 from catalog.capture.widening import expect_long_sums, expect_rare_values
 from catalog.errors import DatetimeOverflow, Error, NumericValueOutOfRange
 from catalog.postgres.storage import FREE_NUMERIC, Plain, Storage
@@ -27,13 +27,12 @@ _MET: Final = (
 PLANNED_ANEW: Final = "it is planned again, for numbers of any length and infinite values"
 
 
-def note_rare_values(connection: Connection, place: CaptureSite, work: Work, error: Error) -> bool:
+def note_rare_values(connection: Connection, site: CaptureSite, work: Work, error: Error) -> bool:
     """Whether another plan may do better, now that columns or the query are known to have such values."""
     storages = _RARE.get(type(error))
     if storages is None or not error.message.startswith(_MET):
         return False
-    with connection.transaction():
-        hold_epoch(connection, place.epoch)
+    with held_epoch(connection, site.epoch):
         changed = [
             expect_rare_values(connection, relation, work.stored_as(buffer, storages))
             for buffer, relation in work.tables.items()

@@ -53,7 +53,7 @@ def simulated(
     corrections: Corrections = _UNCORRECTED,
     own: OwnWeights = _UNMEASURED,
 ) -> Simulation:
-    """The period to be period; of a table that is not named nothing is expected."""
+    """The simulation of the period; of a table that is not named nothing is expected."""
     tables = (buffer for buffer in plan.buffers if isinstance(buffer, TableBuffer))
     coming = {table.number: arrivals.get(table.table, _NONE) for table in tables}
     return simulation(plan, statistics, coming, weights, corrections, own)
