@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from types import TracebackType
 
 from psycopg import Connection
 
@@ -18,42 +16,22 @@ from coordinator.decide.decide import State, carry_out, decide
 from coordinator.decide.due import counts_rows
 from coordinator.decide.facts import Facts
 from coordinator.firing.engine import EngineThread
+from coordinator.process.context_thread import ContextThread
 from coordinator.process.shell import DatabaseShell
 from coordinator.results.merging import Merging
 from sources.server.session import connect
 from sources.warehouse.site import CaptureSite
 
 
-class ResultLoop:
+class ResultLoop(ContextThread):
     """Runs inside its context, in a thread; what ends it before is raised by `check`."""
 
     def __init__(self, site: CaptureSite, position: Callable[[], int], engine: EngineThread) -> None:
         self._site = site
         self._position = position
         self._engine = engine
-        self._stop = threading.Event()
         self._merging = Merging(site, position)
-        self._thread = ThreadPoolExecutor(1, "results")
-        self._outcome = self._thread.submit(self._run)
-
-    def __enter__(self) -> ResultLoop:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.shutdown()
-
-    @property
-    def runs(self) -> bool:
-        """Whether results are still being computed: it has not ended."""
-        return not self._outcome.done()
-
-    def check(self) -> None:
-        """Raise what ended it, if anything did."""
-        if self._outcome.done():
-            self._outcome.result()
+        super().__init__("results", threading.Event(), self._run)
 
     def discard(self, files: Iterable[str]) -> None:
         """Delete files of the warehouse as soon as nobody reads them; any thread may ask for it."""
