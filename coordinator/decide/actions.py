@@ -9,6 +9,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 from uuid import UUID
 
+from catalog.queries.paces import Period
 from catalog.queries.running import Failure, Run, Running
 from coordinator.decide.due import Due
 from coordinator.decide.pacing import Paced
@@ -123,7 +124,7 @@ class LookAtVerifications:
 
 @dataclass(frozen=True, slots=True)
 class ReadPeriods:
-    """Read how many rows arrived in the periods of these queries."""
+    """Read the periods of these queries: how many rows arrived, and were expected."""
 
     queries: tuple[UUID, ...]
 
@@ -133,6 +134,7 @@ class CheckDrift:
     """Find out whether the period of a query goes another way than its paces were chosen for."""
 
     query: Running
+    period: Period
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +229,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class PacedPeriod:
-    """The paths of a query, and the rows of its period that arrived and that are expected, by table."""
+    """The paths of a query, and its period."""
 
     paths: tuple[Paced, ...]
-    arrived: Mapping[int, int]
-    expected: Mapping[int, float]
+    period: Period
 
 
 class MergeOutcome(Enum):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
+from catalog.queries.paces import Period
 from catalog.queries.running import Running
 from coordinator.decide.actions import CheckDrift, ChoosePaces, ReadPeriods
 from coordinator.decide.facts import Facts
@@ -43,7 +44,7 @@ class Choices:
     drifted: frozenset[UUID] = frozenset()
     looks: Mapping[UUID, _Look] = field(default_factory=dict)
     next_look: float = float("-inf")
-    unchecked: tuple[UUID, ...] = ()
+    unchecked: Mapping[UUID, Period] = field(default_factory=dict)
 
 
 def next_choice(
@@ -56,9 +57,9 @@ def next_choice(
         if query.status == "active" and query.answered and query.captured
     }
     state = _among(state, able, ready)
-    if state.unchecked:
-        query = ready[state.unchecked[0]]
-        return replace(state, unchecked=state.unchecked[1:]), CheckDrift(query)
+    for id, period in state.unchecked.items():
+        left = {other: unchecked for other, unchecked in state.unchecked.items() if other != id}
+        return replace(state, unchecked=left), CheckDrift(ready[id], period)
     begun = tuple(query.id for query in ready.values() if _is_begun(state, query))
     if begun and facts.seconds >= state.next_look:
         return replace(state, next_look=facts.seconds + _LOOK_SECONDS), ReadPeriods(begun)
@@ -69,17 +70,17 @@ def next_choice(
     return state, None
 
 
-def after_periods(state: Choices, arrived: Mapping[UUID, Mapping[int, int]], seconds: float) -> Choices:
+def after_periods(state: Choices, periods: Mapping[UUID, Period], seconds: float) -> Choices:
     """Check the periods in which rows arrived since the last look but one, or an hour has passed."""
     looks = dict(state.looks)
-    unchecked = []
-    for id, rows in arrived.items():
+    unchecked = {}
+    for id, period in periods.items():
         last = looks.get(id)
-        is_news = last is None or last.arrived != rows
+        is_news = last is None or last.arrived != period.arrived
         if last is None or is_news or last.is_news or seconds - last.seconds > _LONGEST_LOOK_SECONDS:
-            unchecked.append(id)
-            looks[id] = _Look(rows, seconds, is_news)
-    return replace(state, looks=looks, unchecked=tuple(unchecked))
+            unchecked[id] = period
+            looks[id] = _Look(period.arrived, seconds, is_news)
+    return replace(state, looks=looks, unchecked=unchecked)
 
 
 def after_check(state: Choices, action: CheckDrift, has_drifted: bool) -> Choices:
@@ -98,15 +99,17 @@ def after_choice(state: Choices, action: ChoosePaces, queries: int, began: float
 
 
 def _among(state: Choices, able: Mapping[UUID, Running], ready: Mapping[UUID, Running]) -> Choices:
-    def kept(ids: Iterator[UUID]) -> tuple[UUID, ...]:
-        return tuple(id for id in ids if id in ready)
-
+    """What is kept of these queries; a period that was read and has ended since is not checked."""
     return replace(
         state,
         chosen={id: chosen for id, chosen in state.chosen.items() if id in able},
         drifted=state.drifted & able.keys(),
         looks={id: look for id, look in state.looks.items() if id in able},
-        unchecked=kept(iter(state.unchecked)),
+        unchecked={
+            id: period
+            for id, period in state.unchecked.items()
+            if id in ready and _is_begun(state, ready[id])
+        },
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, assert_never
 from uuid import UUID
 
+from catalog.queries.paces import Period
 from catalog.queries.running import Running
 from coordinator.decide import choosing, early_runs, results
 from coordinator.decide.actions import (
@@ -89,8 +90,8 @@ class Shell(Protocol):
     def note(self, note: Note) -> bool:
         """Record something; False if that failed by a fault of the query's own."""
 
-    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Mapping[int, int]]:
-        """The rows that arrived in periods, by query and table."""
+    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Period]:
+        """The periods of queries as they stand."""
 
     def check_drift(self, action: CheckDrift) -> bool:
         """Whether a period has drifted."""
@@ -208,8 +209,8 @@ def _period_work(state: State, action: PeriodWork, facts: Facts, shell: Shell) -
     began = shell.seconds()
     match action:
         case ReadPeriods():
-            arrived = shell.read_periods(action)
-            return replace(state, choices=choosing.after_periods(state.choices, arrived, began))
+            periods = shell.read_periods(action)
+            return replace(state, choices=choosing.after_periods(state.choices, periods, began))
         case CheckDrift():
             has_drifted = shell.check_drift(action)
             return replace(state, choices=choosing.after_check(state.choices, action, has_drifted))
@@ -219,8 +220,8 @@ def _period_work(state: State, action: PeriodWork, facts: Facts, shell: Shell) -
             choices = choosing.after_choice(state.choices, action, queries, began, ended)
             return replace(state, choices=choices, early=state.early.renewed())
         case ReadPaths():
-            periods = shell.read_paths(action)
-            return replace(state, early=early_runs.after_reading(state.early, periods, facts.position))
+            paced = shell.read_paths(action)
+            return replace(state, early=early_runs.after_reading(state.early, paced, facts.position))
         case RunEarly():
             outcome = shell.run_early(action)
             return replace(state, early=early_runs.after_early_run(state.early, action, outcome))

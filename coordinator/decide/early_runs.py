@@ -83,12 +83,12 @@ def _may_run(query: Running, position: int) -> bool:
     return is_current and query.position is not None and query.position < position
 
 
-def _due_rows(tried: _Tried | None, query: Running, period: PacedPeriod) -> Mapping[Path, int]:
+def _due_rows(tried: _Tried | None, query: Running, paced_period: PacedPeriod) -> Mapping[Path, int]:
     """The rows of the period that have arrived for each path that is due."""
-    rows_tried = _rows_tried(tried, query)
+    period, rows_tried = paced_period.period, _rows_tried(tried, query)
     paths = [
         replace(paced, rows_at_last_run=max(paced.rows_at_last_run, rows_tried.get(paced.path, 0)))
-        for paced in period.paths
+        for paced in paced_period.paths
     ]
     tables = {paced.path: paced.tables for paced in paths}
     return {

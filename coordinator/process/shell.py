@@ -17,7 +17,7 @@ from catalog.failpoints import failpoint
 from catalog.queries.awaited import is_awaited
 from catalog.queries.computed import forget_node_batches
 from catalog.queries.executions import expected_seconds
-from catalog.queries.paces import paced_queries, periods
+from catalog.queries.paces import Period, paced_queries, periods
 from catalog.queries.running import (
     fail_query,
     forget_history,
@@ -54,7 +54,7 @@ from coordinator.decide.actions import (
 )
 from coordinator.firing.engine import Cancelled, EngineThread
 from coordinator.publish.publishing import require_unlocked
-from coordinator.results.failing import ends_all, failure_of, log_failure
+from coordinator.results.failing import contained, ends_all, failure_of, log_failure
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.lost_files import loss_behind
 from coordinator.results.merging import Merging
@@ -171,13 +171,10 @@ class DatabaseShell:
         """Record something; False if that failed by a fault of the query's own."""
         match note:
             case FailRun(query=query) | TellRetry(query=query) | RecordFailure(query=query):
-                try:
+                with contained(log, self._connection, query, "state"):
                     self._tell(note)
-                except Exception as error:
-                    if ends_all(error, self._connection):
-                        raise
-                    log_failure(log, query, error, "state")
-                    return False
+                    return True
+                return False
             case NoteDue(moments=moments):
                 note_due(self._connection, moments)
             case LookAtVerifications(queries=queries, runs=runs):
@@ -192,13 +189,13 @@ class DatabaseShell:
                 assert_never(note)
         return True
 
-    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Mapping[int, int]]:
-        """The rows that arrived in periods, by query and table."""
-        return {id: period.arrived for id, period in periods(self._connection, action.queries).items()}
+    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Period]:
+        """The periods of queries as they stand."""
+        return periods(self._connection, action.queries)
 
     def check_drift(self, action: CheckDrift) -> bool:
         """Whether a period has drifted."""
-        return self._paces.has_drifted(self._connection, action.query)
+        return self._paces.has_drifted(self._connection, action.query, action.period)
 
     def choose_paces(self, action: ChoosePaces) -> None:
         """Choose the paces of a period; what fails leaves them as they are."""
@@ -210,14 +207,9 @@ class DatabaseShell:
         queries = {query.id: query for query in action.queries if query.id in paced}
         read = {}
         for id, period in periods(self._connection, queries).items():
-            try:
-                paths = self._queries.get(self._connection, queries[id]).paced(self._connection)
-            except Exception as error:
-                if ends_all(error, self._connection):
-                    raise
-                log_failure(log, queries[id], error, "early run")
-            else:
-                read[id] = PacedPeriod(paths, period.arrived, period.expected)
+            with contained(log, self._connection, queries[id], "early run"):
+                standing = self._queries.get(self._connection, queries[id])
+                read[id] = PacedPeriod(standing.paced(self._connection), period)
         return read
 
     def run_early(self, action: RunEarly) -> Outcome:

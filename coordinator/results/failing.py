@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 from psycopg import Connection
@@ -38,3 +40,14 @@ def log_failure(log: logging.Logger, query: Running, error: Exception, work: str
 def ends_all(error: Exception, connection: Connection) -> bool:
     """Whether the error is no query's own: then no other one can be worked on either."""
     return isinstance(error, Fenced) or connection.closed
+
+
+@contextmanager
+def contained(log: logging.Logger, connection: Connection, query: Running, work: str) -> Iterator[None]:
+    """Keep an error of one query's work from the others: it is written into the log."""
+    try:
+        yield
+    except Exception as error:
+        if ends_all(error, connection):
+            raise
+        log_failure(log, query, error, work)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -30,7 +29,7 @@ from coordinator.planning.expected_rows import expected_arrivals
 from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning, changed_rows, scaled
 from coordinator.planning.recording import paced_paths, subplan_texts
 from coordinator.planning.statistics import read_statistics
-from coordinator.results.failing import ends_all, log_failure
+from coordinator.results.failing import contained
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.query import StandingQuery
 from planner.algebra.statistics import Statistics
@@ -70,15 +69,15 @@ class PaceChoice:
         for id in queries:
             self._beginnings.pop(id, None)
 
-    def has_drifted(self, connection: Connection, query: Running) -> bool:
+    def has_drifted(self, connection: Connection, query: Running, period: Period) -> bool:
         """Whether the period of the query goes another way than its paces were chosen for."""
-        with _told(connection, query):
-            return self._has_drifted(connection, query, periods(connection, [query.id])[query.id])
+        with contained(log, connection, query, "paces"):
+            return self._has_drifted(connection, query, period)
         return False
 
     def choose(self, connection: Connection, query: Running, is_same_period: bool) -> None:
         """Choose paces; what was expected before counts where they were chosen in the same period before."""
-        with _told(connection, query):
+        with contained(log, connection, query, "paces"):
             period = periods(connection, [query.id])[query.id]
             self._choose(connection, query, period if is_same_period else replace(period, expected={}))
 
@@ -155,17 +154,6 @@ class PaceChoice:
                 with held_epoch(connection, self._site.epoch):
                     save_weights(connection, self._weights)
         return self._weights
-
-
-@contextmanager
-def _told(connection: Connection, query: Running) -> Iterator[None]:
-    """What fails is written into the log: paces are as they were."""
-    try:
-        yield
-    except Exception as error:
-        if ends_all(error, connection):
-            raise
-        log_failure(log, query, error, "paces")
 
 
 def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:

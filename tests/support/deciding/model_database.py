@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from catalog.queries.paces import Period
 from catalog.queries.running import Failure, Run, Running
 from coordinator.decide.decide import State
 from coordinator.decide.facts import Facts
@@ -64,6 +65,9 @@ class ModelDatabase:
             table: sum(rows for at, rows in self.changes.get(table, ()) if at > since)
             for table in query.tables
         }
+
+    def period(self, query: ModelQuery) -> Period:
+        return Period(self.arrived(query), dict.fromkeys(query.tables, 100.0))
 
     def last_change(self, query: ModelQuery) -> int:
         return max((at for table in query.tables for at, _rows in self.changes.get(table, ())), default=0)

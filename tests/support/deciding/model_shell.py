@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import assert_never
 from uuid import UUID
 
+from catalog.queries.paces import Period
 from catalog.queries.running import Failure
 from coordinator.decide.actions import (
     CheckDrift,
@@ -266,14 +267,16 @@ class ModelShell:
         known.state = "failed" if known.state == "waiting" else known.state
         return True
 
-    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Mapping[int, int]]:
+    def read_periods(self, action: ReadPeriods) -> Mapping[UUID, Period]:
         self._step()
         queries = self.database.queries
-        return {id: self.database.arrived(queries[id]) for id in action.queries if id in queries}
+        return {id: self.database.period(queries[id]) for id in action.queries if id in queries}
 
     def check_drift(self, action: CheckDrift) -> bool:
         self._step()
-        return action.query.id.int % 2 == 0
+        query = self.database.queries[action.query.id]
+        assert action.query.position == query.running.position, "its period has ended since"
+        return query.id.int % 2 == 0
 
     def choose_paces(self, action: ChoosePaces) -> None:
         self._step()
@@ -287,8 +290,7 @@ class ModelShell:
             query = self.database.queries.get(running.id)
             if query is not None and query.pace > 1:
                 paced = Paced(PATH, query.pace, frozenset(query.tables), query.rows_run)
-                expected = dict.fromkeys(query.tables, 100.0)
-                read[query.id] = PacedPeriod((paced,), self.database.arrived(query), expected)
+                read[query.id] = PacedPeriod((paced,), self.database.period(query))
         return read
 
     def run_early(self, action: RunEarly) -> Outcome:
