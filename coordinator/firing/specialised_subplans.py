@@ -9,6 +9,7 @@ from typing import Final
 from coordinator.firing.batches import BatchIndex
 from coordinator.firing.work import Work
 from executors.executor import Range
+from planner.delta.check import check_subplan
 from planner.delta.weighted import Guard, Moment, Subplan
 from planner.firing.passed import Passed, passed
 from planner.firing.pruning import Limits, limits
@@ -45,6 +46,7 @@ class SpecialisedSubplans:
         """The subplan as it is run in a firing over these ranges."""
         special = specialise(subplan, facts(ranges, batch_index))
         if special not in self.made:
+            check_subplan(special)
             empty = is_empty(special.steps[-1].outcome)
             small = sum(batch_index.count(buffer, ranges[buffer]) for buffer in subplan.reads) <= SMALL_CHANGE
             wanted = None if empty else special

@@ -55,15 +55,19 @@ def plain(text: str) -> str:
     return text
 
 
-def read_final_work(text: str) -> Value:
-    """A share of the work of one batch."""
-    try:
-        share = Decimal(plain(text))
-    except InvalidOperation:
-        raise ValueError(text) from None
-    if not share.is_finite() or not SMALLEST_SHARE <= share <= 1:
-        raise ValueError(text)
-    return format(share.normalize(), "f")
+def number_between(least: Decimal, most: Decimal) -> Callable[[str], Value]:
+    """How a number is read that is neither less nor more."""
+
+    def read(text: str) -> Value:
+        try:
+            number = Decimal(plain(text))
+        except InvalidOperation:
+            raise ValueError(text) from None
+        if not number.is_finite() or not least <= number <= most:
+            raise ValueError(text)
+        return format(number.normalize(), "f")
+
+    return read
 
 
 def read_max_pace(text: str) -> Value:
@@ -72,17 +76,6 @@ def read_max_pace(text: str) -> Value:
     if not 1 <= runs <= MOST_RUNS:
         raise ValueError(text)
     return runs
-
-
-def read_max_cost(text: str) -> Value:
-    """A factor of the work of one batch."""
-    try:
-        factor = Decimal(plain(text))
-    except InvalidOperation:
-        raise ValueError(text) from None
-    if not factor.is_finite() or not 1 <= factor <= MOST_RUNS:
-        raise ValueError(text)
-    return format(factor.normalize(), "f")
 
 
 def read_switch(text: str) -> Value:
@@ -123,7 +116,7 @@ OPTIONS: Final = {
     for option in (
         Option(
             "FINAL_WORK",
-            read_final_work,
+            number_between(SMALLEST_SHARE, Decimal(1)),
             "a number greater than 0 and at most 1, such as 0.05",
             "1",
             "highest share of one batch's work that may be left when the trigger fires",
@@ -167,7 +160,7 @@ OPTIONS: Final = {
         ),
         Option(
             "MAX_COST",
-            read_max_cost,
+            number_between(Decimal(1), Decimal(MOST_RUNS)),
             f"a number from 1 to {MOST_RUNS}, such as 3",
             "3",
             "how many times the work of one batch all runs until the trigger may take",

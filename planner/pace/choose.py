@@ -66,11 +66,12 @@ def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
     limit, most = limit_of(goal, batch, period.weights), goal.max_cost * batch
     found = search.steps(0.0 if to_the_end else limit)
     steps = tuple(found if to_the_end else within(found, most))
-    least = min(step.outcome.final for step in affordable(steps, most))
+    capped = affordable(steps, most)
+    least = min(step.outcome.final for step in capped)
     met = next((step for step in steps if step.outcome.final <= limit), None)
-    chosen = knee(affordable(steps, most)) if met is None else trimmed(search, met, limit)
+    chosen = knee(capped) if met is None else trimmed(search, met, limit)
     if chosen is not steps[0] and chosen.outcome.total > most:
-        met, chosen = None, knee(affordable(steps, most))
+        met, chosen = None, knee(capped)
     place = steps.index(chosen if met is None else met)
     chosen_schedule = Schedule(
         goal,

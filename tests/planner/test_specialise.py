@@ -12,6 +12,7 @@ from catalog.postgres.types import BOOLEAN
 from executors.reference.firing import Changes, consolidated
 from planner.algebra.columns import Numbers, refer
 from planner.algebra.logical import Join, JoinKind, LogicalQuery, Output, Scan, fields
+from planner.delta.check import check_subplan
 from planner.delta.derive import derive
 from planner.delta.methods import METHODS, Method
 from planner.delta.weighted import Choose, Guard, Moment, Read, Subplan
@@ -41,6 +42,7 @@ def test_a_specialised_firing_writes_the_same(
         special.commit(commit)
         for subplan in plan.subplans:
             specialised = specialise(subplan, facts_of(special, subplan))
+            check_subplan(specialised)
             nodes = (each for step in specialised.steps for each in within(step.outcome))
             assert not any(isinstance(each, Choose) for each in nodes)
             written = special.fire(specialised)
@@ -54,7 +56,9 @@ def test_a_join_reads_only_what_meets_a_change() -> None:
 
     def reads(**known: int) -> set[tuple[int, Moment]]:
         facts = Facts(lambda _: False, **{name: frozenset({buffer}) for name, buffer in known.items()})
-        steps = specialise(subplan, facts).steps
+        specialised = specialise(subplan, facts)
+        check_subplan(specialised)
+        steps = specialised.steps
         found = (each for step in steps for each in within(step.outcome) if isinstance(each, Read))
         return {(each.buffer, each.moment) for each in found}
 
