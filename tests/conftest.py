@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from random import Random
 
 import pytest
 from hypothesis import settings
+from hypothesis.core import threadlocal
+from hypothesis.database import DirectoryBasedExampleDatabase, InMemoryExampleDatabase
 
+from tests.support.kept_examples import KEPT, KeptExamples, add_lines_to_keep, kept_examples
 from tests.support.longest_first import seconds_of, seconds_of_files
 from tests.support.running import embedded, quick_java, servers
 
-# Never timed; under CI the same examples each time, everywhere else new ones.
-settings.register_profile("here", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+IN_CI = bool(os.environ.get("CI"))
+
+# No example is timed. Kept ones come first; then CI draws the same each time, and everybody else new ones.
+settings.register_profile(
+    "gavial",
+    deadline=None,
+    print_blob=True,
+    database=KeptExamples(
+        kept_examples(KEPT.read_text()),
+        InMemoryExampleDatabase() if IN_CI else DirectoryBasedExampleDatabase(".hypothesis/examples"),
+    ),
+)
+settings.load_profile("gavial")
 
 os.environ.setdefault(quick_java.VARIABLE, quick_java.options())
 
@@ -24,6 +37,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         seconds = seconds_of_files()
         items.sort(key=lambda item: -seconds_of(seconds, item.path))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Under CI each test draws by its name. `derandomize` would do that too, and leave kept examples out."""
+    if IN_CI:
+        threadlocal._hypothesis_global_random = Random(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    add_lines_to_keep(report)
+    return report
 
 
 @pytest.fixture(scope="session")

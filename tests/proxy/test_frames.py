@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.wire.frames import HELD_TEXT, ClientFrames, ServerFrames
@@ -63,6 +63,7 @@ def test_nothing_is_held_where_nothing_is_intercepted(messages: list[bytes], siz
 
 
 @given(st.lists(server_messages, max_size=8), cuts, st.booleans())
+@example(messages=[frame("Z", b"")], sizes=[], watched=False)  # has no status
 def test_server_stream_passes_unchanged(messages: list[bytes], sizes: list[int], watched: bool) -> None:
     seen: list[bytes] = []
     frames = ServerFrames(seen.append)
