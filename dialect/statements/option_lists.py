@@ -7,6 +7,7 @@ from typing import Final
 from catalog.errors import InvalidParameterValue, MalformedStatement
 from dialect.statements.options import Option, Setting, known_option, read_setting
 from dialect.statements.reader import Reader
+from dialect.statements.statement import EXPLAIN_BY_DEFAULT
 
 EXPLAIN_OPTIONS: Final = ("ANALYZE", "VERBOSE", "COSTS", "STATE", "SHARING", "CURVE")
 EXPLAIN_FORMATS: Final = ("TEXT", "JSON", "DOT")
@@ -71,8 +72,9 @@ def open_options(reader: Reader, example: str) -> None:
 def explain_options(reader: Reader) -> tuple[set[str], str]:
     """`(option [value], …)`: which are on, and the format."""
     reader.expect("(")
-    options: set[str] = set()
+    options = set(EXPLAIN_BY_DEFAULT)
     layout = "TEXT"
+    curve_position = 0
     while True:
         position = reader.position
         word = reader.label().upper()
@@ -86,11 +88,18 @@ def explain_options(reader: Reader) -> tuple[set[str], str]:
             )
         elif explain_switch(reader, word):
             options.add(word)
+            curve_position = position if word == "CURVE" else curve_position
         else:
             options.discard(word)
         if not reader.accept(","):
             break
     reader.expect(")")
+    if "CURVE" in options and "COSTS" not in options:
+        raise InvalidParameterValue(
+            "EXPLAIN option CURVE requires COSTS",
+            hint="Leave out COSTS off: the curve shows nothing but costs.",
+            position=curve_position,
+        )
     return options, layout
 
 

@@ -12,6 +12,7 @@ from dialect.statements.option_lists import explain_options, option_list, option
 from dialect.statements.options import check_together
 from dialect.statements.reader import Reader
 from dialect.statements.statement import (
+    EXPLAIN_BY_DEFAULT,
     Alteration,
     AlterStandingQuery,
     ChangeOwner,
@@ -272,7 +273,7 @@ def comment(reader: Reader, _text: str) -> CommentOnStandingQuery:
 def explain(reader: Reader, text: str) -> ExplainStandingQuery:
     """`EXPLAIN [(option, …)] { STANDING QUERY name | CREATE STANDING QUERY … }`."""
     reader.expect("EXPLAIN")
-    options: set[str] = set()
+    options = set(EXPLAIN_BY_DEFAULT)
     layout = "TEXT"
     if reader.sees("("):
         options, layout = explain_options(reader)

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from dialect.statements.options import Setting
 from dialect.statements.statement import (
+    EXPLAIN_BY_DEFAULT,
     Alteration,
     AlterStandingQuery,
     ChangeOwner,
@@ -90,7 +91,9 @@ def render_change(change: Alteration) -> str:
 
 def render_explain(explain: ExplainStandingQuery) -> str:
     """EXPLAIN with its options in one fixed order."""
-    words = [*sorted(explain.options), *([] if explain.format == "TEXT" else [f"FORMAT {explain.format}"])]
+    words = sorted(explain.options - EXPLAIN_BY_DEFAULT)
+    words += [f"{option} off" for option in sorted(EXPLAIN_BY_DEFAULT - explain.options)]
+    words += [] if explain.format == "TEXT" else [f"FORMAT {explain.format}"]
     given = f" ({', '.join(words)})" if words else ""
     match explain.target:
         case Name() as name:

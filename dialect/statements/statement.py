@@ -131,16 +131,18 @@ class ShowVersion:
     """`SHOW gavial.version`: one row, one column, the version that is running."""
 
 
-EXPLAIN_WITHOUT_EFFECT: Final = ("COSTS", "SHARING", "STATE")
+EXPLAIN_BY_DEFAULT: Final = frozenset({"COSTS"})
+"""Options of EXPLAIN that are on where they are not given."""
+EXPLAIN_WITHOUT_EFFECT: Final = ("SHARING", "STATE")
 """Options of EXPLAIN that have nothing to show yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainStandingQuery:
-    """`EXPLAIN [(option, …)] { STANDING QUERY name | CREATE STANDING QUERY … }`; options in upper case."""
+    """`EXPLAIN [(option, …)] { STANDING QUERY name | CREATE STANDING QUERY … }`: the options that are on."""
 
     target: Name | CreateStandingQuery
-    options: frozenset[str] = frozenset()
+    options: frozenset[str] = EXPLAIN_BY_DEFAULT
     format: str = "TEXT"
 
 

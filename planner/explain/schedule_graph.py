@@ -10,9 +10,10 @@ from planner.pace.paths import Path, paths
 from planner.pace.schedule import Schedule
 
 
-def schedule_dot(plan: DeltaPlan, schedule: Schedule | None) -> str:
-    """A node for each buffer, boxes for tables; an edge for each path, with its pace."""
-    return "\n".join(["digraph {", "  rankdir = BT;", *_nodes(plan, schedule), *_edges(plan, schedule), "}"])
+def schedule_dot(plan: DeltaPlan, schedule: Schedule | None, costs: bool = True) -> str:
+    """A node for each buffer, boxes for tables, with `costs` its work; edges for paths, with paces."""
+    nodes = _nodes(plan, schedule if costs else None)
+    return "\n".join(["digraph {", "  rankdir = BT;", *nodes, *_edges(plan, schedule), "}"])
 
 
 def _nodes(plan: DeltaPlan, schedule: Schedule | None) -> Iterator[str]:

@@ -10,15 +10,18 @@ from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from planner.pace.paths import Path
 from planner.pace.schedule import Paces, PathPlan, Point, Schedule
 
+_COSTS: Final = frozenset(
+    ("final_work", "total_work", "batch_work", "recompute_work", "reachable", "work", "incrementability")
+)
 _FORCED: Final = {Paces.UNIFORM: "one for the whole query", Paces.LEAF: "one for each path from a table"}
 
 
-def schedule_text(plan: DeltaPlan, schedule: Schedule) -> str:
-    """The parts of the plan from the answer down, how often each is worked, and why not more often.
+def schedule_text(plan: DeltaPlan, schedule: Schedule, costs: bool = True) -> str:
+    """The subplans from the result down, how often each is run and why no more often; with `costs`, its work.
 
-    A part that several read is described where it comes first.
+    A subplan that several read is described where it comes first.
     """
-    lines = _Lines(plan, schedule)
+    lines = _Lines(plan, schedule, costs)
     return "\n".join([*lines.summary(), *lines.subplan(plan.answer, "")]) + "\n"
 
 
@@ -31,10 +34,10 @@ def curve_text(plan: DeltaPlan, schedule: Schedule) -> str:
     )
 
 
-def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
-    """The schedule as JSON has it; work in seconds of a processor."""
+def schedule_values(plan: DeltaPlan, schedule: Schedule, costs: bool = True) -> dict[str, Any]:
+    """The schedule as JSON has it, with `costs` or without; work in seconds of a processor."""
     methods = {subplan.writes: subplan.method for subplan in plan.subplans}
-    return {
+    values = {
         "paces": schedule.goal.paces.value,
         "goal": schedule.goal.final_work if schedule.goal.seconds is None else f"{schedule.goal.seconds} s",
         "final_work": rounded(schedule.final_work),
@@ -55,6 +58,7 @@ def schedule_values(plan: DeltaPlan, schedule: Schedule) -> dict[str, Any]:
             for subplan in schedule.subplans
         ],
     }
+    return values if costs else _without_costs(values)
 
 
 def curve_values(plan: DeltaPlan, schedule: Schedule) -> list[dict[str, Any]]:
@@ -92,14 +96,21 @@ def rounded(value: float | None) -> float | str | None:
 
 
 class _Lines:
-    def __init__(self, plan: DeltaPlan, schedule: Schedule) -> None:
+    def __init__(self, plan: DeltaPlan, schedule: Schedule, costs: bool) -> None:
         self._plan = plan
         self._schedule = schedule
+        self._costs = costs
         self._subplans = {subplan.writes: subplan for subplan in schedule.subplans}
         self._described: set[int] = set()
 
     def summary(self) -> Iterator[str]:
-        """What is left for the trigger against the goal, and what all costs."""
+        """What is left for the trigger against the goal, and what all costs; which paces are forced."""
+        if self._costs:
+            yield from self._totals()
+        if self._schedule.goal.paces in _FORCED:
+            yield f"Paces: forced to {_FORCED[self._schedule.goal.paces]}"
+
+    def _totals(self) -> Iterator[str]:
         schedule, batch = self._schedule, self._schedule.batch_work
         seconds = schedule.goal.seconds
         goal = figure(schedule.goal.final_work) if seconds is None else f"{figure(seconds)} s"
@@ -109,15 +120,13 @@ class _Lines:
         yield f"Final work: {figure(share)} of the batch's, goal {goal}, {best}"
         yield f"Total work: {figure(total)} of the batch's"
         yield f"Batch: {figure(batch)} s, from scratch: {figure(schedule.recompute_work)} s"
-        if schedule.goal.paces in _FORCED:
-            yield f"Paces: forced to {_FORCED[schedule.goal.paces]}"
 
     def subplan(self, writes: int, indent: str) -> Iterator[str]:
         """The lines of a subplan and of what it reads."""
         subplan = self._subplans[writes]
         firings = f"{len(subplan.firings)} run{'s' if len(subplan.firings) > 1 else ''}"
-        work = f"{figure(sum(subplan.firings))} s in all, {figure(subplan.firings[-1])} s at the trigger"
-        yield f"{indent}{named(self._plan, writes)}: {firings}, {work}"
+        work = f", {figure(sum(subplan.firings))} s in all, {figure(subplan.firings[-1])} s at the trigger"
+        yield f"{indent}{named(self._plan, writes)}: {firings}{work if self._costs else ''}"
         self._described.add(writes)
         for path in _paths_of(self._schedule, writes):
             yield f"{indent}  {named(self._plan, path.path.reads)} at pace {path.pace}{self._worth(path)}"
@@ -126,8 +135,19 @@ class _Lines:
 
     def _worth(self, path: PathPlan) -> str:
         worth = path.incrementability
-        known = f", incrementability {figure(worth)}" if worth is not None else ""
+        known = f", incrementability {figure(worth)}" if self._costs and worth is not None else ""
         return f"{known}: {path.reason}"
+
+
+def _without_costs(value: Any) -> Any:
+    """The same values, at any depth, without those that are costs."""
+    match value:
+        case dict():
+            return {key: _without_costs(inner) for key, inner in value.items() if key not in _COSTS}
+        case list():
+            return [_without_costs(inner) for inner in value]
+        case _:
+            return value
 
 
 def _paths_of(schedule: Schedule, writes: int) -> list[PathPlan]:

@@ -48,6 +48,11 @@ class Explain:
     format: str
     options: frozenset[str]
 
+    @property
+    def costs(self) -> bool:
+        """Whether the work of runs is shown."""
+        return "COSTS" in self.options
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
@@ -78,7 +83,7 @@ class Explained:
         if explain.format == "JSON":
             return Verdict(json.dumps(self._values(explain)))
         if explain.format == "DOT":
-            return Verdict(schedule_dot(self.planned.delta, self.schedule))
+            return Verdict(schedule_dot(self.planned.delta, self.schedule, explain.costs))
         blocks = self._phases() if "VERBOSE" in explain.options else []
         blocks += [("Plan", self._plan())] if self.is_kept is not None else []
         blocks += [("Methods", self._methods())] if self.are_methods_told else []
@@ -127,7 +132,7 @@ class Explained:
     def _scheduled(self, explain: Explain) -> list[tuple[str, str]]:
         if self.schedule is None:
             return [("Schedule", _UNKNOWN)]
-        blocks = [("Schedule", schedule_text(self.planned.delta, self.schedule))]
+        blocks = [("Schedule", schedule_text(self.planned.delta, self.schedule, explain.costs))]
         if "CURVE" in explain.options:
             blocks.append(("Curve", curve_text(self.planned.delta, self.schedule)))
         return blocks
@@ -135,7 +140,7 @@ class Explained:
     def _values(self, explain: Explain) -> dict[str, Any] | None:
         if self.schedule is None:
             return None
-        values = schedule_values(self.planned.delta, self.schedule)
+        values = schedule_values(self.planned.delta, self.schedule, explain.costs)
         if self.is_kept:
             values["plan"] = self.maintainable.fingerprint
         if "CURVE" in explain.options:

@@ -114,7 +114,9 @@ statements: st.SearchStrategy[Statement] = st.one_of(
     st.builds(
         ExplainStandingQuery,
         st.one_of(names, creates),
-        st.frozensets(st.sampled_from(["ANALYZE", "VERBOSE", "COSTS", "STATE", "SHARING", "CURVE"])),
+        st.frozensets(st.sampled_from(["ANALYZE", "VERBOSE", "COSTS", "STATE", "SHARING", "CURVE"])).filter(
+            lambda options: "CURVE" not in options or "COSTS" in options
+        ),
         st.sampled_from(["TEXT", "JSON", "DOT"]),
     ),
     st.builds(CommentOnStandingQuery, names, st.one_of(st.none(), st.text(characters, max_size=20))),

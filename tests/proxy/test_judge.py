@@ -119,7 +119,7 @@ def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
         "own_weights": {},
         "weights": {"jobs": 0.1},
     }
-    explain = Explain(format, frozenset(options))
+    explain = Explain(format, frozenset({"COSTS", *options}))
     return replace(question(FINE, explain=explain), statistics=[described], figures=figures, options=given)
 
 
@@ -146,6 +146,25 @@ def test_forced_paces_are_said_to_be() -> None:
     assert shown[shown.index("  Curve:") + 2].endswith(": pace 2 of all")
     values = json.loads(judge(asked(format="JSON", PACES="leaf"), SNAPSHOT.signatures).explanation)
     assert (values["paces"], values["subplans"][0]["method"]) == ("leaf", "linear")
+
+
+def test_costs_are_left_out_where_they_are_switched_off() -> None:
+    def shown(format: str) -> str:
+        with_costs = asked(format=format, FINAL_WORK="0.5")
+        without = replace(with_costs, explain=Explain(format, frozenset()))
+        return judge(without, SNAPSHOT.signatures).explanation
+
+    assert shown("TEXT") == (
+        "  Schedule:\n    answer 1: 3 runs\n      bound.things at pace 3: the goal is met"
+    )
+    path = {"reads": "bound.things", "pace": 3, "reason": "the goal is met"}
+    assert json.loads(shown("JSON")) == {
+        "paces": "auto",
+        "goal": 0.5,
+        "max_cost": 3.0,
+        "subplans": [{"subplan": "answer 1", "method": "linear", "firings": 3, "paths": [path]}],
+    }
+    assert "at the trigger" not in shown("DOT")
 
 
 def test_methods_are_told_where_one_is_forced() -> None:
