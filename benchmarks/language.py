@@ -21,6 +21,7 @@ from catalog.postgres.signatures_reader import read_signatures
 from dialect.binding.bind import bind
 from proxy.wire.frames import ClientFrames, may_be_ours
 from proxy.wire.messages import message
+from proxy.wire.states import SessionState
 from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.running.servers import gavial, postgres
 
@@ -79,7 +80,7 @@ def recognition(turns: int) -> list[Reading]:
     for case, text in SUBJECTS.items():
         body = text.encode()
         frame = message(b"Q", body + b"\0")
-        frames = ClientFrames(intercepting=True)
+        frames = ClientFrames(SessionState(), intercepting=True)
         ways = {
             "search for our words": repeated(may_be_ours, body),
             "walk of the message": repeated(frames.receive, frame),

@@ -11,8 +11,9 @@ from catalog.errors import ConnectionFailure, Error
 from proxy.net.channel import Channel
 from proxy.net.control import Control
 from proxy.wire.frames import ClientFrames, ServerFrames
-from proxy.wire.messages import SIGN_OF_LIFE, TERMINATE, error_response
-from proxy.wire.session import Session
+from proxy.wire.messages import TERMINATE, error_response
+from proxy.wire.session import Question, Request, Run, Session
+from proxy.wire.states import ClientEvent, SessionState, Statement, StatementEvent, Text, TextEvent
 
 _HELD_BYTES: Final = 1 << 18
 """What is kept for a peer that does not read before the other one has to wait."""
@@ -32,12 +33,12 @@ class Relay:
         "_control",
         "_on_end",
         "_open_sides",
-        "_request",
         "_request_task",
         "_rewriting_task",
         "client",
         "server",
         "session",
+        "state",
     )
 
     def __init__(
@@ -49,6 +50,7 @@ class Relay:
         on_end: Callable[[Relay], None],
     ) -> None:
         self.session = session
+        self.state = SessionState() if session is None else session.state
         self.server = ServerSide(server.stream, client.stream, self)
         self.client = ClientSide(client.stream, server.stream, self)
         self._channels = (client, server)
@@ -56,7 +58,6 @@ class Relay:
         self._on_end = on_end
         self._open_sides = 2
         self._rewriting_task: asyncio.Task[None] | None = None
-        self._request = ""
         self._request_task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -80,8 +81,8 @@ class Relay:
 
     def end(self, error: Error) -> None:
         """Tell the client why, if a message can begin here, and close both sides."""
-        expected = self.client.frames.end_is_expected
-        self.client.frames.end_is_expected = True
+        expected = self.state.end_is_expected
+        self.state.client.step(ClientEvent.CLOSE)
         if self.server.frames.at_message_start and not self.client.transport.is_closing():
             self.client.transport.write(error_response(error))
         if self.client.frames.at_message_start and not expected and not self.server.transport.is_closing():
@@ -89,41 +90,37 @@ class Relay:
         close(self.client.transport)
         close(self.server.transport)
 
-    def rewrite_suspects(self) -> None:
+    def rewrite_suspects(self, session: Session) -> None:
         """Deal with the suspects that the client's stream has stopped at."""
-        frames = self.client.frames
-        if self.session is not None:
-            self.server.frames.watcher = partial(self._watch, self.session)
-        rewritten: bytes | None = None
-        while (suspect := frames.suspect) is not None:
-            if self.session is None or len(suspect) > _LARGE_TEXT:
-                break
-            rewritten = self.session.rewritten(suspect, busy=self._busy, alone=frames.suspect_is_alone)
-            if rewritten is not None:
-                break
-            self._forward(frames.release(suspect))
-        if frames.suspect is not None and self._rewriting_task is None:
+        self._watch_server(session)
+        text, frames = self.state.text, self.client.frames
+        while text.state is Text.HELD and (suspect := frames.suspect) is not None:
+            rewritten = None
+            if len(suspect) <= _LARGE_TEXT:
+                rewritten = session.rewritten(suspect, busy=self._busy, alone=frames.suspect_is_alone)
+                if rewritten is None:
+                    self._forward(frames.release(suspect))
+                    continue
+            text.step(TextEvent.READ)
             self.client.transport.pause_reading()
-            self._rewriting_task = asyncio.get_running_loop().create_task(self._rewrite_suspects(rewritten))
+            self._rewriting_task = asyncio.get_running_loop().create_task(
+                self._rewrite_suspects(session, rewritten)
+            )
 
-    async def _rewrite_suspects(self, rewritten: bytes | None) -> None:
-        frames = self.client.frames
-        try:
-            while (suspect := frames.suspect) is not None:
-                replacement = await self._replacement(suspect, rewritten)
-                rewritten = None
-                if self.server.transport.is_closing():
-                    return
-                self._forward(frames.release(replacement))
-        finally:
-            self._rewriting_task = None
+    async def _rewrite_suspects(self, session: Session, rewritten: bytes | None) -> None:
+        text, frames = self.state.text, self.client.frames
+        while (suspect := frames.suspect) is not None:
+            if text.state is Text.HELD:
+                text.step(TextEvent.READ)
+            replacement = await self._replacement(session, suspect, rewritten)
+            rewritten = None
+            if self.server.transport.is_closing():
+                return
+            self._forward(frames.release(replacement))
         self.client.let_read()
 
-    async def _replacement(self, suspect: bytes, rewritten: bytes | None) -> bytes:
+    async def _replacement(self, session: Session, suspect: bytes, rewritten: bytes | None) -> bytes:
         """What to send for a suspect: itself, unless it is ours and the database can answer it."""
-        session = self.session
-        if session is None:
-            return suspect
         rewrite = partial(
             session.rewritten, suspect, busy=self._busy, alone=self.client.frames.suspect_is_alone
         )
@@ -136,30 +133,34 @@ class Relay:
         refused = await self._control.prepare(session.database)
         return rewritten if refused is None else rewrite(refused=refused) or suspect
 
+    def _watch_server(self, session: Session) -> None:
+        if self.state.statement.state is Statement.UNWATCHED:
+            self.state.statement.step(StatementEvent.WATCH)
+            self.server.frames.watcher = partial(self._watch, session)
+
     def _watch(self, session: Session, kind: int, frame: bytes) -> bytes:
         """Show the session a message of the server's; begin or end an answer when it asks or has heard."""
+        request = session.request
         out = session.watch(kind, frame)
         self.server.frames.rows_wanted = session.expects_explanation
-        if session.request != self._request:
-            self._request = session.request
+        if session.request is not request:
             if self._request_task is not None:
                 self._request_task.cancel()
                 self._request_task = None
-            if self._request:
-                self._request_task = asyncio.get_running_loop().create_task(self._serve_request(session))
-        # Whether a client that closed its half is gone is known by writing to it.
-        return SIGN_OF_LIFE if session.is_waiting and self.client.half_closed else out
-
-    async def _serve_request(self, session: Session) -> None:
-        """Answer what a statement asks, until it has heard the answer or ends."""
-        match session.request.split():
-            case ["verify" | "refresh" as kind, target, run, process]:
-                in_block = self.server.frames.last_ready_status != _IDLE
-                await self._control.run(
-                    kind, session.database, int(target), run, int(process), in_block=in_block
+            if session.request is not None:
+                self._request_task = asyncio.get_running_loop().create_task(
+                    self._serve_request(session, session.request)
                 )
-            case _:
-                await self._control.answer(session.database, session.request, session.prepare)
+        return out
+
+    async def _serve_request(self, session: Session, request: Request) -> None:
+        """Answer what a statement asks, until it has heard the answer or ends."""
+        match request:
+            case Run(kind=kind, target=target, run=run, process=process):
+                in_block = self.server.frames.last_ready_status != _IDLE
+                await self._control.run(kind, session.database, target, run, process, in_block=in_block)
+            case Question(text=text):
+                await self._control.answer(session.database, text, session.prepare)
 
     def _forward(self, data: bytes) -> None:
         self.server.frames.status = 0
@@ -183,16 +184,15 @@ class Relay:
 class ClientSide(asyncio.Protocol):
     """The client's end."""
 
-    __slots__ = ("_relay", "_server_frames", "_server_is_full", "frames", "half_closed", "peer", "transport")
+    __slots__ = ("_relay", "_server_frames", "_server_is_full", "frames", "peer", "transport")
 
     def __init__(self, transport: asyncio.Transport, peer: asyncio.Transport, relay: Relay) -> None:
         self.transport = transport
         self.peer = peer
-        self.frames = ClientFrames(intercepting=relay.session is not None)
+        self.frames = ClientFrames(relay.state, intercepting=relay.session is not None)
         self._server_frames = relay.server.frames
         self._relay = relay
         self._server_is_full = False
-        self.half_closed = False
 
     def data_received(self, data: bytes) -> None:
         """Called by the loop."""
@@ -201,12 +201,12 @@ class ClientSide(asyncio.Protocol):
         if out and not self.peer.is_closing():
             self._server_frames.status = 0
             self.peer.write(out)
-        if frames.suspect is not None:
-            self._relay.rewrite_suspects()
+        if frames.suspect is not None and (session := self._relay.session) is not None:
+            self._relay.rewrite_suspects(session)
 
     def eof_received(self) -> bool:
         """Called by the loop: a client may close its half and still read what the server has to say."""
-        self.frames.end_is_expected = self.half_closed = True
+        self._relay.state.client.step(ClientEvent.CLOSE_HALF)
         if not self.peer.is_closing():
             self.peer.write(self.frames.give_up())
         if self.transport.get_extra_info("sslcontext") is None and self.peer.can_write_eof():
@@ -218,7 +218,7 @@ class ClientSide(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Called by the loop."""
-        self.frames.end_is_expected = True
+        self._relay.state.client.step(ClientEvent.CLOSE)
         close(self.peer)
         self._relay.closed()
 
@@ -241,7 +241,11 @@ class ClientSide(asyncio.Protocol):
 
     def let_read(self) -> None:
         """Read on, unless the server is crowded or a statement of ours is being looked at."""
-        if not self._server_is_full and self.frames.suspect is None and not self.transport.is_closing():
+        if (
+            not self._server_is_full
+            and self._relay.state.text.state is Text.PASSING
+            and not self.transport.is_closing()
+        ):
             self.transport.resume_reading()
 
 
@@ -259,12 +263,15 @@ class ServerSide(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Called by the loop."""
         if not self.peer.is_closing():
-            self.peer.write(self.frames.receive(data))
+            frames = self.frames
+            self.peer.write(frames.receive(data))
+            if frames.violation is not None:
+                self._relay.end(frames.violation)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Called by the loop: what the server said is the last word, unless it went in silence."""
         frames = self.frames
-        if not (self._relay.client.frames.end_is_expected or self.peer.is_closing()):
+        if not (self._relay.state.end_is_expected or self.peer.is_closing()):
             complete = frames.at_message_start and self._relay.client.frames.at_message_start
             if complete and frames.last_kind != _ERROR:
                 self.peer.write(

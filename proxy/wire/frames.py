@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from catalog.errors import ProtocolViolation
+from proxy.wire.states import Client, ClientEvent, SessionState, TextEvent
+
 header: Final = struct.Struct("!BI").unpack_from
 
 SMALL_MESSAGE: Final = 10_000
@@ -39,15 +42,13 @@ Watcher = Callable[[int, bytes], bytes]
 class ClientFrames:
     """The client's stream: `receive` gives what may go on at once, and stops before a text of ours."""
 
-    __slots__ = ("_beyond", "_lost", "_rest", "_wanted", "end_is_expected", "intercepting", "suspect")
+    __slots__ = ("_beyond", "_rest", "_state", "_wanted", "intercepting", "suspect")
 
-    def __init__(self, *, intercepting: bool) -> None:
+    def __init__(self, state: SessionState, *, intercepting: bool) -> None:
         self.intercepting = intercepting
         self.suspect: bytes | None = None
-        """A whole Query or Parse that contains one of our words; nothing passes until `release`."""
-        self.end_is_expected = False
-        """Whether the server may leave without a word: the client said goodbye, or broke the framing."""
-        self._lost = False
+        """A whole Query or Parse that contains one of our words, while texts are not passing."""
+        self._state = state
         self._rest = bytearray()
         self._wanted = 0
         """While something is held back: how much of it must be there before it is looked at again."""
@@ -56,7 +57,7 @@ class ClientFrames:
     @property
     def at_message_start(self) -> bool:
         """Whether the next byte would begin a message."""
-        return not (self._rest or self._beyond or self._lost)
+        return not (self._rest or self._beyond or self._state.client.state is Client.LOST)
 
     @property
     def suspect_is_alone(self) -> bool:
@@ -68,9 +69,9 @@ class ClientFrames:
 
     def receive(self, data: bytes) -> bytes:
         """Bytes that may be forwarded now; the others wait inside."""
-        if self._lost:
-            return b""
         if self._wanted:
+            if self._state.client.state is Client.LOST:
+                return b""
             self._rest += data
             if len(self._rest) < self._wanted:
                 return b""
@@ -91,10 +92,11 @@ class ClientFrames:
                         return self._hold(data, at, end - at)
                     if may_be_ours(data[at + 5 : end]):
                         self.suspect = data[at:end]
+                        self._state.text.step(TextEvent.HOLD)
                         self._hold(data, end, sys.maxsize)
                         return data[:at]
             elif kind == _TERMINATE:
-                self.end_is_expected = True
+                self._state.client.step(ClientEvent.SAY_GOODBYE)
             at = end
         if at < size:
             return self._hold(data, at, 5)
@@ -103,6 +105,7 @@ class ClientFrames:
 
     def release(self, message: bytes) -> bytes:
         """Let `message` take the place of the suspect; bytes that may be forwarded now, itself first."""
+        self._state.text.step(TextEvent.RELEASE)
         self.suspect = None
         return message + self.receive(self._unhold())
 
@@ -130,7 +133,8 @@ class ClientFrames:
 
         The rest is dropped: bytes left unread would make its system cut the connection, last words and all.
         """
-        self.end_is_expected = self._lost = True
+        self._state.client.step(ClientEvent.BREAK_FRAMING)
+        self._wanted = sys.maxsize
         return data[: at + (5 if data[at] in _KNOWN else 1)]
 
 
@@ -166,6 +170,7 @@ class ServerFrames:
         "on_parameter",
         "rows_wanted",
         "status",
+        "violation",
         "watcher",
     )
 
@@ -180,6 +185,8 @@ class ServerFrames:
         """Sees notices, completions, errors; what it returns is forwarded instead."""
         self.rows_wanted = False
         """Whether the watcher sees rows too."""
+        self.violation: ProtocolViolation | None = None
+        """Of a message that the watcher does not expect: it does not go on, nor does anything behind it."""
         self.on_parameter = on_parameter
         self._rest = b""
         self._beyond = 0
@@ -239,7 +246,12 @@ class ServerFrames:
                 elif kind == _PARAMETER:
                     self.on_parameter(data[at + 5 : end])
                 out.append(data[done:at])
-                out.append(watcher(kind, data[at:end]))
+                try:
+                    out.append(watcher(kind, data[at:end]))
+                except ProtocolViolation as violation:
+                    self.violation = violation
+                    self._beyond = 0
+                    return b"".join(out)
                 done = end
             else:
                 self.last_kind = kind

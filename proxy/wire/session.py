@@ -3,17 +3,20 @@
 Nothing is synthesised. A message with a statement of ours is rewritten in place
 (`dialect/statements/rewrite.py`); what runs instead raises, as its last act, a notice with a private
 SQLSTATE and this session's nonce. The notice is swallowed here and the CommandComplete right behind it gets
-the tag it carries.
+the tag it carries. The states are in `proxy/wire/states.py`; a message that is not legal where the statement
+stands raises `ProtocolViolation`.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from catalog.errors import Error
+from catalog.errors import Error, ProtocolViolation
 from dialect.statements.rewrite import Edit, codec_of, rewrite
-from proxy.wire.messages import data_row, fields_of, message
+from proxy.wire.messages import SIGN_OF_LIFE, data_row, fields_of, message
 from proxy.wire.relocation import relocated, replaced
+from proxy.wire.states import Client, SessionState, Statement, StatementEvent
 from proxy.wire.verdict import Verdict
 
 TAG_NOTICE: Final = "GV001"
@@ -26,7 +29,7 @@ REFUSAL_ERROR: Final = "GV003"
 """SQLSTATE of the error in whose place the client gets the one that we have prepared."""
 
 _PARSE: Final = ord("P")
-_NOTICE, _COMPLETE, _PARAMETER, _ERROR, _READY, _ROW = b"NCSEZD"
+_NOTICE, _COMPLETE, _ERROR, _READY, _ROW, _SUSPENDED = b"NCEZDs"
 _REPLACED_TAGS: Final = (b"SELECT ", b"CALL\x00")
 """Tags of what stands in the place of ours; a FETCH from it keeps its own."""
 
@@ -34,25 +37,66 @@ LONGEST_QUESTION: Final = 1 << 23
 """What is longer is cut off, and not understood."""
 
 _PRIVATE: Final = b"GV00"
-_KEEPING_TAG: Final = frozenset((_NOTICE, _PARAMETER))
+
+
+_NO_VERDICT: Final = Verdict()
+
+_WORDS: Final = {
+    "part": StatementEvent.PART,
+    "end": StatementEvent.END,
+    "verify": StatementEvent.RUN,
+    "refresh": StatementEvent.RUN,
+    "waiting": StatementEvent.WAITING,
+    "heard": StatementEvent.HEARD,
+}
+"""What a statement tells us with `QUESTION_NOTICE`; a word of another version means nothing."""
+
+_ENDS: Final = {
+    _COMPLETE: StatementEvent.COMPLETE,
+    _ERROR: StatementEvent.ERROR,
+    _READY: StatementEvent.READY,
+    _SUSPENDED: StatementEvent.SUSPEND,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether a query can be kept."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run to be entered for a process of the server that waits for it."""
+
+    kind: str
+    target: int
+    run: str
+    process: int
+
+
+Request: TypeAlias = Question | Run
 
 
 class Session:
-    """What the proxy knows of one client's session."""
+    """What the proxy knows of one client's session: what its states are about."""
 
     def __init__(self, nonce: str, database: str) -> None:
         self.database = database
+        self.state = SessionState()
         self._nonce = nonce
         self._encoding = "SQL_ASCII"
         self._standard_strings = True
-        self.request = ""
-        """What the statement under way has asked, whole; empty when nothing waits for an answer."""
-        self.is_waiting = False
-        """Whether the last message of the server said that the statement under way waits."""
-        self._partial_question = ""
+        self.request: Request | None = None
+        """What the statement under way waits for, while judged or running; another is another object."""
+        self._question = ""
+        """While it is asking: what has come of its question."""
         self._refusal: Error | None = None
-        self._verdict = Verdict()
-        self._tag: bytes | None = None
+        self._verdict = _NO_VERDICT
+        """From when it is judged, this or a refusal."""
+        self._tag = b""
+        """While it is tagged."""
         self._edits: tuple[Edit, ...] = ()
 
     def parameter(self, body: bytes) -> None:
@@ -89,8 +133,9 @@ class Session:
 
     def prepare(self, outcome: Error | Verdict) -> None:
         """What the client is to get in the place of the server's refusal, or of the row to explain in."""
+        self.state.statement.step(StatementEvent.PREPARE)
         self._refusal = outcome if isinstance(outcome, Error) else None
-        self._verdict = Verdict() if isinstance(outcome, Error) else outcome
+        self._verdict = _NO_VERDICT if isinstance(outcome, Error) else outcome
 
     @property
     def expects_explanation(self) -> bool:
@@ -125,26 +170,27 @@ class Session:
 
     def watch(self, kind: int, frame: bytes) -> bytes:
         """What the client gets of a small server message, once a statement of ours was sent."""
-        self.is_waiting = False
         if kind == _ROW:
             return self._with_explanation(frame)
         if kind == _NOTICE and (private := self._private_notice(frame)) is not None:
-            self._on_private_notice(*private)
-            return self._warning_notice() if private == (QUESTION_NOTICE, "heard") else b""
+            return self._on_private_notice(*private)
+        statement = self.state.statement
         if kind in (_ERROR, _NOTICE):
             codec = codec_of(self._encoding) or "latin-1"
             frame = replaced(frame, codec, REFUSAL_ERROR, self._refusal) or relocated(
                 frame, codec, self._edits
             )
+        elif (
+            kind == _COMPLETE and statement.state is Statement.TAGGED and frame.startswith(_REPLACED_TAGS, 5)
+        ):
+            frame = message(b"C", self._tag + b"\x00")
         elif kind == _READY:
             self._edits = ()
-        if kind == _COMPLETE and self._tag is not None and frame.startswith(_REPLACED_TAGS, 5):
-            frame = message(b"C", self._tag + b"\x00")
-        if kind not in _KEEPING_TAG:
-            self._tag = None
-            self.request = self._partial_question = ""
-        if kind in (_COMPLETE, _ERROR):
-            self._verdict = Verdict()
+        if kind in _ENDS:
+            statement.step(_ENDS[kind])
+            self.request = None
+            if statement.state is Statement.PLAIN:
+                self._refusal, self._verdict = None, _NO_VERDICT
         return frame
 
     def _private_notice(self, notice: bytes) -> tuple[str, str] | None:
@@ -156,19 +202,39 @@ class Session:
             return None
         return fields["C"], fields.get("D", "")
 
-    def _on_private_notice(self, sqlstate: str, detail: str) -> None:
-        if sqlstate == TAG_NOTICE:
-            self._tag = detail.encode()
-            return
-        word, _, piece = detail.partition(" ")
-        match word:
-            case "part" if len(self._partial_question) < LONGEST_QUESTION:
-                self._partial_question += piece
-            case "end":
-                self.request, self._partial_question = self._partial_question, ""
-            case "verify" | "refresh":
-                self.request = detail
-            case "waiting":
-                self.is_waiting = True
-            case "heard":
-                self.request = ""
+    def _on_private_notice(self, sqlstate: str, detail: str) -> bytes:
+        """What the client gets in the place of a notice for us alone."""
+        word, _, rest = detail.partition(" ")
+        event = StatementEvent.TAG if sqlstate == TAG_NOTICE else _WORDS.get(word)
+        if event is None:
+            return b""
+        is_first_part = self.state.statement.state is not Statement.ASKING
+        self.state.statement.step(event)
+        match event:
+            case StatementEvent.WAITING:
+                # Whether a client that closed its half is gone is known by writing to it.
+                return SIGN_OF_LIFE if self.state.client.state is Client.LISTENING else b""
+            case StatementEvent.PART:
+                self._question = rest if is_first_part else (self._question + rest)[:LONGEST_QUESTION]
+                self.request = None
+            case StatementEvent.END:
+                self.request = Question(self._question)
+            case StatementEvent.RUN:
+                self.request = _run_of(detail)
+            case StatementEvent.HEARD:
+                self.request = None
+                return self._warning_notice()
+            case StatementEvent.TAG:
+                self.request = None
+                self._tag = detail.encode()
+            case _:
+                raise AssertionError(event)
+        return b""
+
+
+def _run_of(detail: str) -> Run:
+    match detail.split():
+        case [kind, target, run, process] if target.isdecimal() and process.isdecimal():
+            return Run(kind, int(target), run, int(process))
+        case _:
+            raise ProtocolViolation("unexpected request for a run from the PostgreSQL server")

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from catalog.errors import ProtocolViolation
 from proxy.wire.frames import HELD_TEXT, ClientFrames, ServerFrames
+from proxy.wire.states import Client, SessionState
 
 
 def frame(kind: str, body: bytes) -> bytes:
@@ -40,7 +42,7 @@ def pieces(stream: bytes, sizes: list[int]) -> list[bytes]:
 def test_client_stream_passes_unchanged_and_suspects_are_whole(
     messages: list[bytes], sizes: list[int]
 ) -> None:
-    frames = ClientFrames(intercepting=True)
+    frames = ClientFrames(SessionState(), intercepting=True)
     out = b""
     suspects = []
     for piece in pieces(b"".join(messages), sizes):
@@ -56,7 +58,7 @@ def test_client_stream_passes_unchanged_and_suspects_are_whole(
 
 @given(st.lists(st.one_of(client_messages, text_messages), max_size=8), cuts)
 def test_nothing_is_held_where_nothing_is_intercepted(messages: list[bytes], sizes: list[int]) -> None:
-    frames = ClientFrames(intercepting=False)
+    frames = ClientFrames(SessionState(), intercepting=False)
     out = b"".join(frames.receive(piece) for piece in pieces(b"".join(messages), sizes))
     assert frames.suspect is None
     assert out == b"".join(messages)
@@ -84,7 +86,7 @@ def test_status_is_that_of_the_last_ready_for_query() -> None:
 
 
 def test_a_text_too_long_to_hold_passes_as_it_comes() -> None:
-    frames = ClientFrames(intercepting=True)
+    frames = ClientFrames(SessionState(), intercepting=True)
     text = frame("Q", b"show gavial.version" + b" " * HELD_TEXT + b"\x00")
     assert frames.receive(text[:100]) == text[:100]
     assert frames.receive(text[100:]) == text[100:]
@@ -93,47 +95,67 @@ def test_a_text_too_long_to_hold_passes_as_it_comes() -> None:
 
 @pytest.mark.parametrize("length", [0, 3, 0xFFFFFFFF])
 def test_a_length_that_cannot_be_ends_the_reading(length: int) -> None:
-    frames = ClientFrames(intercepting=True)
+    state = SessionState()
+    frames = ClientFrames(state, intercepting=True)
     broken = b"S" + struct.pack("!I", length)
     later = frame("Q", b"show gavial.version\x00")
     assert frames.receive(broken + later) == broken
     assert frames.receive(later) == b""
-    assert frames.end_is_expected
+    assert state.client.state is Client.LOST
+    assert state.end_is_expected
     assert frames.suspect is None
 
 
 @pytest.mark.parametrize("kind", [b"p", b"z", b"\x00"])
 def test_a_type_that_cannot_be_ends_the_reading_at_its_byte(kind: bytes) -> None:
-    frames = ClientFrames(intercepting=True)
+    frames = ClientFrames(SessionState(), intercepting=True)
     before = frame("S", b"")
     assert frames.receive(before + kind + b"more than a header") == before + kind
     assert frames.receive(b"anything") == b""
-    alone = ClientFrames(intercepting=True)
+    alone = ClientFrames(SessionState(), intercepting=True)
     assert alone.receive(kind) == kind
 
 
 def test_what_was_held_back_is_given_up_at_the_end() -> None:
-    frames = ClientFrames(intercepting=True)
+    frames = ClientFrames(SessionState(), intercepting=True)
     begun = frame("Q", b"select 1\x00")[:7]
     assert frames.receive(begun) == b""
     assert frames.give_up() == begun
 
 
 def test_a_huge_text_is_passed_on_without_being_kept() -> None:
-    frames = ClientFrames(intercepting=True)
+    frames = ClientFrames(SessionState(), intercepting=True)
     announced = b"Q" + struct.pack("!I", 0x7FFFFFFF)
     assert frames.receive(announced + b"show gavial.version") == announced + b"show gavial.version"
     assert frames.receive(b"x" * 1000) == b"x" * 1000
 
 
 def test_a_small_message_announced_large_is_the_end_of_framing() -> None:
-    frames = ClientFrames(intercepting=True)
+    state = SessionState()
+    frames = ClientFrames(state, intercepting=True)
     flood = b"S" + struct.pack("!I", 20_000)
     assert frames.receive(flood + b"x" * 20_000) == flood
-    assert frames.end_is_expected
+    assert state.client.state is Client.LOST
+    assert state.end_is_expected
 
 
 def test_goodbye_is_noticed() -> None:
-    frames = ClientFrames(intercepting=True)
+    state = SessionState()
+    frames = ClientFrames(state, intercepting=True)
     frames.receive(frame("X", b""))
-    assert frames.end_is_expected
+    assert state.client.state is Client.LEAVING
+    assert state.end_is_expected
+
+
+def test_nothing_passes_behind_a_message_that_the_watcher_does_not_expect() -> None:
+    def watcher(kind: int, message: bytes) -> bytes:
+        if kind == ord("N"):
+            raise ProtocolViolation("unexpected")
+        return message
+
+    frames = ServerFrames(lambda _body: None)
+    frames.watcher = watcher
+    before = frame("C", b"SELECT 1\0") + frame("T", b"rows")
+    assert frames.receive(before + frame("N", b"\0") + frame("Z", b"I")) == before
+    assert frames.violation is not None
+    assert frames.at_message_start

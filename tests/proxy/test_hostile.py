@@ -375,3 +375,15 @@ def test_clients_that_leave(
         assert ended(client)
     client.close()
     wait_until(lambda: sessions(postgres18, "leaves") == 0, "the session outlives its client")
+
+
+@pytest.mark.parametrize("words", ["end", "heard"])
+def test_notices_of_ours_out_of_turn_end_the_session(address: Address, words: str) -> None:
+    """What came before reaches the client, then the error, then nothing."""
+    client = RawClient.session(address)
+    raised = "RAISE NOTICE USING ERRCODE = 'GV002', MESSAGE = current_setting('gavial.nonce')"
+    client.send(Query(f"SELECT 1; DO $$ BEGIN {raised}, DETAIL = '{words}'; END $$; SELECT 2"))
+    messages = client.until("none")
+    assert [message.kind for message in messages] == ["T", "D", "C", "E"]
+    assert b"\0C08P01\0" in messages[-1].body
+    client.close()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import Error, FeatureNotSupported, ProtocolViolation
 from dialect.statements.request import call_for
 from dialect.statements.statement import ShowVersion
 from proxy.wire.frames import ServerFrames
-from proxy.wire.messages import data_row, message
-from proxy.wire.session import Session
+from proxy.wire.messages import SIGN_OF_LIFE, data_row, message
+from proxy.wire.session import Question, Run, Session
+from proxy.wire.states import ClientEvent, StatementEvent
 from proxy.wire.verdict import Verdict
 
 NONCE = "0123456789abcdef"
@@ -36,9 +37,24 @@ def complete(tag: str) -> bytes:
     return message(b"C", tag.encode() + b"\0")
 
 
+def watched_session() -> Session:
+    """One that has sent what may be ours."""
+    session = Session(NONCE, "db")
+    session.state.statement.step(StatementEvent.WATCH)
+    return session
+
+
+def judged_session(outcome: Error | Verdict) -> Session:
+    """One whose statement is being told an outcome."""
+    session = watched_session()
+    watched(session, told("part ab"), told("end"))
+    session.prepare(outcome)
+    return session
+
+
 def answered(*messages: bytes) -> bytes:
     """What the client gets, the server's bytes arriving one by one."""
-    session = Session(NONCE, "db")
+    session = watched_session()
     frames = ServerFrames(session.parameter)
     frames.watcher = session.watch
     return b"".join(frames.receive(bytes([byte])) for byte in b"".join(messages))
@@ -143,35 +159,35 @@ def watched(session: Session, *messages: bytes) -> bytes:
 
 
 def test_a_question_comes_in_parts_and_stands_until_it_was_answered() -> None:
-    session = Session(NONCE, "db")
+    session = watched_session()
     assert watched(session, told("part ab"), told("part cd")) == b""
-    assert session.request == ""
+    assert session.request is None
     watched(session, told("end"), told("waiting"))
-    assert session.request == "abcd"
+    assert session.request == Question("abcd")
+    session.prepare(Verdict())
     watched(session, told("heard"))
-    assert session.request == ""
+    assert session.request is None
 
 
 @pytest.mark.parametrize("end", [error("57014"), complete("CALL"), READY])
 def test_a_question_ends_with_its_statement(end: bytes) -> None:
-    session = Session(NONCE, "db")
+    session = watched_session()
     assert watched(session, told("part ab"), told("end"), told("part cd"), end) == end
-    assert session.request == ""
+    assert session.request is None
     watched(session, told("part ef"), told("end"))
-    assert session.request == "ef"
+    assert session.request == Question("ef")
 
 
 def test_a_forged_question_is_an_ordinary_notice() -> None:
-    session = Session(NONCE, "db")
+    session = watched_session()
     forged = told("part ab", "guess") + told("end", "guess")
     assert watched(session, told("part ab", "guess"), told("end", "guess")) == forged
-    assert session.request == ""
+    assert session.request is None
 
 
 def test_the_prepared_error_stands_in_the_place_of_the_servers() -> None:
-    session = Session(NONCE, "db")
+    session = judged_session(FeatureNotSupported("kein ß", hint="h", position=6))
     session.parameter(b"client_encoding\0LATIN1\0")
-    session.prepare(FeatureNotSupported("kein ß", hint="h", position=6))
     out = watched(session, error("GV003"))
     body = "SFEHLER\0VERROR\0Fpl_exec.c\0C0A000\0Mkein ß\0Hh\0P7\0\0"
     assert out == message(b"E", body.encode("latin-1"))
@@ -179,14 +195,12 @@ def test_the_prepared_error_stands_in_the_place_of_the_servers() -> None:
 
 
 def test_without_a_prepared_error_the_servers_stands() -> None:
-    session = Session(NONCE, "db")
-    session.prepare(Verdict("explained"))
+    session = judged_session(Verdict("explained"))
     assert watched(session, error("GV003")) == error("GV003")
 
 
 def test_an_explanation_takes_the_place_of_one_row() -> None:
-    session = Session(NONCE, "db")
-    session.prepare(Verdict("one\ntwo"))
+    session = judged_session(Verdict("one\ntwo"))
     assert session.expects_explanation
     rows = data_row(b"before"), data_row(NONCE.encode()), data_row(NONCE.encode() * 2)
     assert watched(session, *rows) == rows[0] + data_row(b"one") + data_row(b"two") + rows[2]
@@ -196,8 +210,7 @@ def test_an_explanation_takes_the_place_of_one_row() -> None:
 
 
 def test_an_explanation_takes_the_place_of_a_value() -> None:
-    session = Session(NONCE, "db")
-    session.prepare(Verdict('{"é": 1}'))
+    session = judged_session(Verdict('{"é": 1}'))
     row = data_row(b'{"schedule": "' + NONCE.encode() + b'"}')
     assert watched(session, row) == data_row(b'{"schedule": {"\xe9": 1}}')
     two_columns = message(b"D", b"\0\2" + row[7:] + b"\xff\xff\xff\xff")
@@ -205,11 +218,39 @@ def test_an_explanation_takes_the_place_of_a_value() -> None:
 
 
 def test_a_warning_comes_once_the_verdict_was_heard() -> None:
-    session = Session(NONCE, "db")
-    session.prepare(Verdict(warning="beware", hint="of it"))
-    assert watched(session, told("part ab"), told("end"), told("waiting")) == b""
+    session = judged_session(Verdict(warning="beware", hint="of it"))
+    assert watched(session, told("waiting")) == b""
     assert watched(session, told("heard")) == message(
         b"N", b"SWARNING\0VWARNING\0C01000\0Mbeware\0Hof it\0\0"
     )
-    watched(session, complete("CREATE STANDING QUERY"))
+    watched(session, complete("CREATE STANDING QUERY"), told("part ab"), told("end"))
+    session.prepare(Verdict())
     assert watched(session, told("heard")) == b""
+
+
+def test_a_run_is_asked_for_until_its_statement_asks_something_else_or_ends() -> None:
+    session = watched_session()
+    watched(session, told("verify 17 0b5d 4711"), told("waiting"))
+    assert session.request == Run("verify", 17, "0b5d", 4711)
+    watched(session, told("refresh 17 0b5e 4711"))
+    assert session.request == Run("refresh", 17, "0b5e", 4711)
+    watched(session, told("part ab"))
+    assert session.request is None
+
+
+def test_a_client_that_closed_its_half_gets_a_sign_of_life_while_its_statement_waits() -> None:
+    session = watched_session()
+    session.state.client.step(ClientEvent.CLOSE_HALF)
+    assert watched(session, told("waiting"), told("part ab")) == SIGN_OF_LIFE
+
+
+@pytest.mark.parametrize(
+    "words", [("end",), ("heard",), ("part ab", "heard"), ("part ab", "end", "heard"), ("verify seventeen",)]
+)
+def test_what_no_statement_of_ours_says_violates_the_protocol(words: tuple[str, ...]) -> None:
+    with pytest.raises(ProtocolViolation):
+        watched(watched_session(), *map(told, words))
+
+
+def test_a_word_of_another_version_is_swallowed() -> None:
+    assert watched(watched_session(), told("soon")) == b""
