@@ -9,7 +9,7 @@ from dialect.bound.query import Query
 from dialect.depth import limited_depth
 from dialect.expressions.scalar import Scalar
 from dialect.spark.expressions import DEFAULT, Environment
-from planner.algebra.logical import LogicalQuery
+from planner.algebra.logical import DependentPlan, LogicalQuery
 from planner.algebra.statistics import Statistics
 from planner.delta.derive import derive
 from planner.delta.finish import finish
@@ -24,7 +24,7 @@ from planner.unnest.unnest import unnest
 class Planned:
     """A query after each phase; `values` are the answer's columns over what the delta plan gives."""
 
-    translated: LogicalQuery
+    translated: LogicalQuery[DependentPlan]
     unnested: LogicalQuery
     optimised: LogicalQuery
     delta: DeltaPlan

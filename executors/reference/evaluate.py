@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from executors.reference.rows import computed, first, grouped, mapped, named, unlike
 from executors.reference.scalar import Columns, holds
@@ -11,12 +11,12 @@ from executors.reference.values.values import Bag, Contents, Row
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
+    DependentPlan,
     Distinct,
     Filter,
     Join,
     JoinKind,
     LogicalQuery,
-    Plan,
     Project,
     Scan,
     Top,
@@ -25,10 +25,20 @@ from planner.algebra.logical import (
     fields,
 )
 
+_OverOne: TypeAlias = (
+    Filter[DependentPlan]
+    | Project[DependentPlan]
+    | Distinct[DependentPlan]
+    | Aggregate[DependentPlan]
+    | Top[DependentPlan]
+)
+
 _NO_COLUMNS: Final[Columns] = {}
 
 
-def evaluate(query: LogicalQuery | Plan, tables: Contents, outer: Columns = _NO_COLUMNS) -> Bag:
+def evaluate(
+    query: LogicalQuery[DependentPlan] | DependentPlan, tables: Contents, outer: Columns = _NO_COLUMNS
+) -> Bag:
     """The rows of a plan, by its `fields`, or of a query, by its outputs; `outer` are the free columns.
 
     In a row of a table the attribute numbered n is at position n - 1.
@@ -50,7 +60,7 @@ def evaluate(query: LogicalQuery | Plan, tables: Contents, outer: Columns = _NO_
             return _evaluate_over_one(query, evaluate(query.input, tables, outer), outer)
 
 
-def _evaluate_over_one(plan: Filter | Project | Distinct | Aggregate | Top, rows: Bag, outer: Columns) -> Bag:
+def _evaluate_over_one(plan: _OverOne, rows: Bag, outer: Columns) -> Bag:
     names = fields(plan.input)
     match plan:
         case Filter(condition=condition):
@@ -69,7 +79,9 @@ def _evaluate_over_one(plan: Filter | Project | Distinct | Aggregate | Top, rows
             assert_never(plan)
 
 
-def _evaluate_join(join: Join | DependentJoin, tables: Contents, outer: Columns) -> Bag:
+def _evaluate_join(
+    join: Join[DependentPlan] | DependentJoin[DependentPlan], tables: Contents, outer: Columns
+) -> Bag:
     left, right = fields(join.left), fields(join.right)
     others = evaluate(join.right, tables, outer) if isinstance(join, Join) else None
     pairs: Bag = Counter()

@@ -10,7 +10,7 @@ from dialect.expressions.scalar import Scalar
 from executors.reference.aggregates import aggregate, sort_key
 from executors.reference.scalar import Columns, compute
 from executors.reference.values.values import Bag, Row, equality_key
-from planner.algebra.logical import Aggregated, Field, Top
+from planner.algebra.logical import Aggregated, DependentPlan, Field, Top
 from planner.delta.weighted import First
 
 Item = TypeVar("Item")
@@ -56,7 +56,9 @@ def grouped(members: Sequence[Columns], keys: Sequence[Field], columns: Sequence
     return [(*key, *(aggregate(column.call, group) for column in columns)) for key, group in groups]
 
 
-def first(top: Top | First, rows: Iterable[Row], names: Sequence[Field], outer: Columns) -> list[Row]:
+def first(
+    top: Top[DependentPlan] | First, rows: Iterable[Row], names: Sequence[Field], outer: Columns
+) -> list[Row]:
     """The rows that come first in the order."""
     ordered = sorted(rows, key=lambda row: sort_key(top.order, named(names, row, outer)))
     return ordered[top.offset : None if top.limit is None else top.offset + top.limit]

@@ -13,13 +13,13 @@ from planner.algebra.columns import column_numbers, refer
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
+    DependentPlan,
     Distinct,
     Field,
     Filter,
     Join,
     JoinKind,
     LogicalQuery,
-    Plan,
     Project,
     Scan,
     Top,
@@ -27,28 +27,21 @@ from planner.algebra.logical import (
     Values,
     fields,
 )
-from planner.algebra.tree import children, expressions, nodes
+from planner.algebra.tree import children, expressions
 
 
-def check(query: LogicalQuery) -> None:
+def check(query: LogicalQuery[DependentPlan]) -> None:
     """Every column has one number, is there where it is read, and has there the type it is read with."""
     _Check().plan(query.plan, {})
     missing = {output.column for output in query.outputs} - column_numbers(query.plan)
     assert not missing, f"the result's columns {sorted(missing)} are not in the plan"
 
 
-def check_unnested(query: LogicalQuery) -> None:
-    """The same, and no part of the plan hangs on another's rows."""
-    check(query)
-    for node in nodes(query.plan):
-        assert not isinstance(node, DependentJoin), "a dependent join is left"
-
-
 @dataclass
 class _Check:
     made: set[int] = field(default_factory=set)
 
-    def plan(self, plan: Plan, around: Mapping[int, SqlType]) -> None:
+    def plan(self, plan: DependentPlan, around: Mapping[int, SqlType]) -> None:
         """Check the node and all below it; `around` are the columns of the rows it is computed for."""
         inputs = children(plan)
         for number, child in enumerate(inputs):
@@ -62,7 +55,7 @@ class _Check:
         self._made(plan, types)
         _shape(plan)
 
-    def _made(self, plan: Plan, known: Mapping[int, SqlType]) -> None:
+    def _made(self, plan: DependentPlan, known: Mapping[int, SqlType]) -> None:
         match plan:
             case Scan(columns=columns):
                 made = [column.field.column for column in columns]
@@ -100,7 +93,7 @@ def _expression(expression: Scalar, known: Mapping[int, SqlType]) -> None:
                 )
 
 
-def _shape(plan: Plan) -> None:
+def _shape(plan: DependentPlan) -> None:
     match plan:
         case Filter(condition=condition):
             assert condition.type.oid == BOOL

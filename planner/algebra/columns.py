@@ -15,11 +15,12 @@ from planner.algebra.logical import (
     Aggregate,
     Computed,
     DependentJoin,
+    DependentPlan,
     Distinct,
     Field,
     Filter,
     Join,
-    Plan,
+    PlanT,
     Project,
     Scan,
     Top,
@@ -50,7 +51,7 @@ class Numbers:
         return Field(self.last, name, type)
 
 
-def numbers_after(plan: Plan) -> Numbers:
+def numbers_after(plan: DependentPlan) -> Numbers:
     """Numbers that the plan does not use."""
     return Numbers(max((field.column for node in nodes(plan) for field in fields(node)), default=0))
 
@@ -65,12 +66,12 @@ def passing(fields_: Iterable[Field]) -> tuple[Computed, ...]:
     return tuple(Computed(field, refer(field)) for field in fields_)
 
 
-def column_numbers(plan: Plan) -> frozenset[int]:
+def column_numbers(plan: DependentPlan) -> frozenset[int]:
     """The columns that the plan gives."""
     return frozenset(field.column for field in fields(plan))
 
 
-def keep(plan: Plan, columns: tuple[Field, ...]) -> Plan:
+def keep(plan: PlanT, columns: tuple[Field, ...]) -> PlanT:
     """The plan with exactly these of its columns, in this order."""
     return plan if fields(plan) == columns else Project(plan, passing(columns))
 
@@ -81,7 +82,7 @@ def references(*scalars: Scalar) -> frozenset[int]:
     return frozenset(expression.column for expression in parts if isinstance(expression, Reference))
 
 
-def free_columns(plan: Plan) -> frozenset[int]:
+def free_columns(plan: DependentPlan) -> frozenset[int]:
     """The columns that the plan needs and does not have: those of the queries around it."""
     return FreeColumns().of(plan)
 
@@ -90,9 +91,11 @@ class FreeColumns:
     """Free columns of a plan and of all its parts, each looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Plan, frozenset[int]]] = {}  # by identity: hashing a plan walks over it
+        self._known: dict[
+            int, tuple[DependentPlan, frozenset[int]]
+        ] = {}  # by identity: hashing a plan walks over it
 
-    def of(self, plan: Plan) -> frozenset[int]:
+    def of(self, plan: DependentPlan) -> frozenset[int]:
         """The columns that the plan needs and does not have."""
         known = self._known.get(id(plan))
         if known is None:
@@ -112,15 +115,7 @@ def substitute(scalar: Scalar, replacements: Mapping[int, Scalar]) -> Scalar:
     return transform_scalar(scalar, change)
 
 
-def substitute_in_plan(plan: Plan, replacements: Mapping[int, Scalar]) -> Plan:
-    """The plan with its free columns replaced."""
-    inputs = tuple(substitute_in_plan(child, replacements) for child in children(plan))
-    return with_expressions(
-        with_children(plan, inputs), lambda expression: substitute(expression, replacements)
-    )
-
-
-def renumbered(plan: Plan, numbers: Numbers) -> tuple[Plan, Mapping[int, Field]]:
+def renumbered(plan: PlanT, numbers: Numbers) -> tuple[PlanT, Mapping[int, Field]]:
     """The plan over again with columns of its own, and for each old number the new column.
 
     Free columns stay what they are: the copy may stand beside the original.
@@ -135,7 +130,7 @@ class _Copy:
     made: dict[int, Field]
     replacements: dict[int, Scalar]
 
-    def plan(self, plan: Plan) -> Plan:
+    def plan(self, plan: PlanT) -> PlanT:
         plan = with_children(plan, tuple(self.plan(child) for child in children(plan)))
         plan = with_expressions(plan, lambda expression: substitute(expression, self.replacements))
         match plan:

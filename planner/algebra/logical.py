@@ -1,5 +1,8 @@
 """What a query means: a closed algebra over bags of rows.
 
+The nodes are generic in what their inputs are. A `Plan` is made of nodes over plans; a `DependentPlan`, which
+translation gives and unnesting takes, may have dependent joins anywhere.
+
 Every column has a number that is unique in its plan: nothing is renamed when nodes move, and a correlated
 subquery is simply one whose free columns are not empty.
 """
@@ -8,11 +11,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, Generic, TypeAlias, assert_never
 
 from catalog.postgres.schema import TableName
 from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Scalar
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    InputT = TypeVar("InputT", covariant=True, default="Plan")
+else:
+    from typing import TypeVar
+
+    InputT = TypeVar("InputT")
+
+PlanT = TypeVar("PlanT", "Plan", "DependentPlan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +75,10 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Generic[InputT]):
     """The rows for which the condition is true, not false and not NULL."""
 
-    input: Plan
+    input: InputT
     condition: Scalar
 
 
@@ -77,33 +91,33 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(Generic[InputT]):
     """For each row the columns computed from it; one that passes unchanged keeps its number."""
 
-    input: Plan
+    input: InputT
     columns: tuple[Computed, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(Generic[InputT]):
     """Pairs for which the condition is true, and by `kind` the rows without a partner, padded with NULL."""
 
     kind: JoinKind
-    left: Plan
-    right: Plan
+    left: InputT
+    right: InputT
     condition: Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class DependentJoin:
-    """For each left row the right side under that row's columns; none is left after unnesting.
+class DependentJoin(Generic[InputT]):
+    """For each left row the right side under that row's columns.
 
     INNER, LEFT, SEMI and ANTI only.
     """
 
     kind: JoinKind
-    left: Plan
-    right: Plan
+    left: InputT
+    right: InputT
     condition: Scalar
 
 
@@ -151,43 +165,55 @@ class Aggregated:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Generic[InputT]):
     """A row for each group: its keys (columns of the input, same numbers), then what is aggregated.
 
     Keys are equal where they are not distinct. Without keys there is exactly one group, also over no rows.
     """
 
-    input: Plan
+    input: InputT
     keys: tuple[Field, ...]
     columns: tuple[Aggregated, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(Generic[InputT]):
     """Each row once."""
 
-    input: Plan
+    input: InputT
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(Generic[InputT]):
     """All rows of all inputs, as often as they come: the n-th column of each becomes the n-th field."""
 
-    inputs: tuple[Plan, ...]
+    inputs: tuple[InputT, ...]
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Top:
+class Top(Generic[InputT]):
     """The first `limit` rows after `offset` in the order, which is total but for equal rows; None: all."""
 
-    input: Plan
+    input: InputT
     order: tuple[Order, ...]
     limit: int | None
     offset: int
 
 
-Plan: TypeAlias = Scan | Values | Filter | Project | Join | DependentJoin | Aggregate | Distinct | Union | Top
+Node: TypeAlias = (
+    Scan
+    | Values
+    | Filter[InputT]
+    | Project[InputT]
+    | Join[InputT]
+    | Aggregate[InputT]
+    | Distinct[InputT]
+    | Union[InputT]
+    | Top[InputT]
+)
+Plan: TypeAlias = "Node[Plan]"
+DependentPlan: TypeAlias = "Node[DependentPlan] | DependentJoin[DependentPlan]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +225,14 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class LogicalQuery:
+class LogicalQuery(Generic[InputT]):
     """A plan and the columns of it that are the answer, in their order."""
 
-    plan: Plan
+    plan: InputT
     outputs: tuple[Output, ...]
 
 
-def fields(plan: Plan) -> tuple[Field, ...]:
+def fields(plan: DependentPlan) -> tuple[Field, ...]:
     """The columns of each row that the plan gives."""
     match plan:
         case Scan(columns=columns):

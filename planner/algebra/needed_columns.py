@@ -7,7 +7,6 @@ from typing import TypeAlias, assert_never
 from planner.algebra.columns import column_numbers, references
 from planner.algebra.logical import (
     Aggregate,
-    DependentJoin,
     Distinct,
     Filter,
     Join,
@@ -31,7 +30,7 @@ def given(plan: Plan, needed: Columns) -> Columns:
             return needed | {key.column for key in keys}
         case Distinct() | Top() | Values():
             return column_numbers(plan)
-        case Scan() | Filter() | Project() | Join() | DependentJoin() | Union():
+        case Scan() | Filter() | Project() | Join() | Union():
             return needed
         case _:
             assert_never(plan)
@@ -47,7 +46,7 @@ def needed_below(plan: Plan, needed: Columns) -> tuple[Columns, ...]:
             read = references(*(column.value for column in computed if column.field.column in needed))
         case Aggregate(keys=keys):
             read = references(*expressions(plan)) | {key.column for key in keys}
-        case Scan() | Values() | Filter() | Join() | DependentJoin() | Distinct() | Top():
+        case Scan() | Values() | Filter() | Join() | Distinct() | Top():
             read = needed | references(*expressions(plan))
         case _:
             assert_never(plan)

@@ -13,11 +13,14 @@ from planner.algebra.logical import (
     Aggregated,
     Computed,
     DependentJoin,
+    DependentPlan,
     Distinct,
     Filter,
     Join,
+    Node,
     Order,
     Plan,
+    PlanT,
     Project,
     Scan,
     Top,
@@ -29,7 +32,7 @@ Rule: TypeAlias = Callable[[Plan], Plan]
 Change: TypeAlias = Callable[[Scalar], Scalar]
 
 
-def children(plan: Plan) -> tuple[Plan, ...]:
+def children(plan: PlanT) -> tuple[PlanT, ...]:
     """The node's inputs."""
     match plan:
         case Scan() | Values():
@@ -38,7 +41,9 @@ def children(plan: Plan) -> tuple[Plan, ...]:
             return (child,)
         case Distinct(input=child) | Top(input=child):
             return (child,)
-        case Join(left=left, right=right) | DependentJoin(left=left, right=right):
+        case Join(left=left, right=right):
+            return (left, right)
+        case DependentJoin(left=left, right=right):
             return (left, right)
         case Union(inputs=inputs):
             return inputs
@@ -46,24 +51,39 @@ def children(plan: Plan) -> tuple[Plan, ...]:
             assert_never(plan)
 
 
-def with_children(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
-    """The node over other inputs; itself where they are the same objects."""
-    if all(new is old for new, old in zip(inputs, children(plan), strict=True)):
-        return plan
+def over(plan: Node[DependentPlan], inputs: tuple[PlanT, ...]) -> Node[PlanT]:
+    """The node over other inputs, which may be of another kind."""
     match plan:
         case Scan() | Values():
             return plan
-        case Filter() | Project() | Aggregate() | Distinct() | Top():
-            return replace(plan, input=inputs[0])
-        case Join() | DependentJoin():
-            return replace(plan, left=inputs[0], right=inputs[1])
-        case Union():
-            return replace(plan, inputs=inputs)
+        case Filter(condition=condition):
+            return Filter(inputs[0], condition)
+        case Project(columns=columns):
+            return Project(inputs[0], columns)
+        case Join(kind=kind, condition=condition):
+            return Join(kind, inputs[0], inputs[1], condition)
+        case Aggregate(keys=keys, columns=aggregated):
+            return Aggregate(inputs[0], keys, aggregated)
+        case Distinct():
+            return Distinct(inputs[0])
+        case Union(fields=fields):
+            return Union(inputs, fields)
+        case Top(order=order, limit=limit, offset=offset):
+            return Top(inputs[0], order, limit, offset)
         case _:
             assert_never(plan)
 
 
-def transform(plan: Plan, rule: Rule) -> Plan:
+def with_children(plan: PlanT, inputs: tuple[PlanT, ...]) -> PlanT:
+    """The node over other inputs; itself where they are the same objects."""
+    if all(new is old for new, old in zip(inputs, children(plan), strict=True)):
+        return plan
+    if isinstance(plan, DependentJoin):
+        return replace(plan, left=inputs[0], right=inputs[1])
+    return over(plan, inputs)
+
+
+def transform(plan: PlanT, rule: Callable[[PlanT], PlanT]) -> PlanT:
     """The rule applied to every node, from the leaves up."""
     return rule(with_children(plan, tuple(transform(child, rule) for child in children(plan))))
 
@@ -74,7 +94,7 @@ def transform_down(plan: Plan, rule: Rule) -> Plan:
     return with_children(changed, tuple(transform_down(child, rule) for child in children(changed)))
 
 
-def nodes(plan: Plan) -> Iterator[Plan]:
+def nodes(plan: PlanT) -> Iterator[PlanT]:
     """The node and all below it, from the root down and left to right."""
     waiting = [plan]
     while waiting:
@@ -83,7 +103,7 @@ def nodes(plan: Plan) -> Iterator[Plan]:
         waiting += reversed(children(node))
 
 
-def expressions(plan: Plan) -> tuple[Scalar, ...]:
+def expressions(plan: DependentPlan) -> tuple[Scalar, ...]:
     """The node's own expressions, not those of its inputs."""
     match plan:
         case Scan() | Distinct() | Union():
@@ -108,15 +128,15 @@ def call_expressions(call: AggregateCall) -> tuple[Scalar, ...]:
     return (*call.arguments, *(key.value for key in call.order), *condition)
 
 
-def with_expressions(plan: Plan, change: Change) -> Plan:
+def with_expressions(plan: PlanT, change: Change) -> PlanT:
     """The node with each of its own expressions replaced."""
     match plan:
         case Scan() | Distinct() | Union():
             return plan
         case Values(rows=rows):
             return replace(plan, rows=tuple(tuple(change(value) for value in row) for row in rows))
-        case Filter(condition=condition) | Join(condition=condition) | DependentJoin(condition=condition):
-            return replace(plan, condition=change(condition))
+        case Filter() | Join() | DependentJoin():
+            return replace(plan, condition=change(plan.condition))
         case Project(columns=columns):
             return replace(
                 plan, columns=tuple(Computed(column.field, change(column.value)) for column in columns)

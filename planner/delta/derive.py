@@ -16,7 +16,6 @@ from planner.algebra.inner_joins import flattened
 from planner.algebra.logical import (
     Aggregate,
     Computed,
-    DependentJoin,
     Distinct,
     Field,
     Filter,
@@ -180,8 +179,8 @@ class _Derivation:
                 return self._top(plan)
             case Values():
                 return self._values(plan)
-            case Scan() | DependentJoin():
-                raise AssertionError("a table is stored, and no dependent join is left")
+            case Scan():
+                raise AssertionError("a table is stored")
             case Filter() | Project() | Union() | Join():
                 steps = Steps()
                 outcome = self.change(plan, needed, steps)

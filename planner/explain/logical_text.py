@@ -9,11 +9,11 @@ from planner.algebra.conditions import is_true
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
+    DependentPlan,
     Distinct,
     Filter,
     Join,
     LogicalQuery,
-    Plan,
     Project,
     Scan,
     Top,
@@ -25,7 +25,7 @@ from planner.algebra.tree import children, nodes
 from planner.explain.parts import PartsText
 
 
-def text(query: LogicalQuery) -> str:
+def text(query: LogicalQuery[DependentPlan]) -> str:
     """The answer's columns and the tree, a line for each node."""
     names = {field.column: field.name for node in nodes(query.plan) for field in fields(node)}
     lines = _Lines(PartsText(names))
@@ -36,17 +36,17 @@ class _Lines:
     def __init__(self, parts: PartsText) -> None:
         self._parts = parts
 
-    def query(self, query: LogicalQuery) -> Iterator[str]:
+    def query(self, query: LogicalQuery[DependentPlan]) -> Iterator[str]:
         outputs = (f"{output.name} = {self._parts.column(output.column)}" for output in query.outputs)
         yield f"answer {', '.join(outputs)}".rstrip()
         yield from self._plan(query.plan, "")
 
-    def _plan(self, plan: Plan, indent: str) -> Iterator[str]:
+    def _plan(self, plan: DependentPlan, indent: str) -> Iterator[str]:
         yield indent + self._node(plan)
         for child in children(plan):
             yield from self._plan(child, indent + "  ")
 
-    def _node(self, plan: Plan) -> str:
+    def _node(self, plan: DependentPlan) -> str:
         match plan:
             case Scan(table=table, alias=alias, columns=columns):
                 read = self._parts.fields(column.field for column in columns)

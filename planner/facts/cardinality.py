@@ -13,7 +13,6 @@ from planner.algebra.conditions import conjuncts
 from planner.algebra.equality import interchangeable
 from planner.algebra.logical import (
     Aggregate,
-    DependentJoin,
     Distinct,
     Filter,
     Join,
@@ -88,8 +87,6 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
             below = estimate(child, statistics)
             left_over = max(0.0, below.rows - offset)
             return _limited(below, left_over if limit is None else min(left_over, float(limit)))
-        case DependentJoin():
-            raise AssertionError("unnesting comes first")
         case _:
             assert_never(plan)
 

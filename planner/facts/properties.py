@@ -12,7 +12,6 @@ from planner.algebra.counts import over_no_rows
 from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
-    DependentJoin,
     Distinct,
     Filter,
     Join,
@@ -69,8 +68,6 @@ class KnownProperties:
             case Top(input=child, limit=limit):
                 properties = self.of(child)
                 return _with_key(properties, NONE) if limit is not None and limit <= 1 else properties
-            case DependentJoin():
-                raise AssertionError("a dependent join is left")
             case _:
                 assert_never(plan)
 

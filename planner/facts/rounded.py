@@ -9,7 +9,6 @@ from planner.algebra.columns import references
 from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
-    DependentJoin,
     Distinct,
     Filter,
     Join,
@@ -43,7 +42,7 @@ def _rounded(plan: Plan) -> frozenset[int]:
         case Project(input=child, columns=columns):
             below = _rounded(child)
             return frozenset(column.field.column for column in columns if references(column.value) & below)
-        case Join(left=left, right=right) | DependentJoin(left=left, right=right):
+        case Join(left=left, right=right):
             return _rounded(left) | _rounded(right)
         case Union(inputs=inputs):
             places = [[field.column in _rounded(arm) for field in fields(arm)] for arm in inputs]

@@ -12,11 +12,11 @@ from planner.algebra.equality import is_equality
 from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
+    DependentPlan,
     Distinct,
     Filter,
     Join,
     JoinKind,
-    Plan,
     Project,
     Scan,
     Top,
@@ -25,7 +25,7 @@ from planner.algebra.logical import (
 )
 
 
-def exactly_one_row(plan: Plan) -> bool:
+def exactly_one_row(plan: DependentPlan) -> bool:
     """Whether there is always one row: an aggregate without keys, or a row written out."""
     match plan:
         case Project(input=child):
@@ -42,12 +42,12 @@ def exactly_one_row(plan: Plan) -> bool:
             assert_never(plan)
 
 
-def at_most_one_row(plan: Plan, tables: Tables) -> bool:
+def at_most_one_row(plan: DependentPlan, tables: Tables) -> bool:
     """Whether two rows are impossible, also because conditions give a key of the table only one value."""
     return _single(plan, tables, frozenset())
 
 
-def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
+def _single(plan: DependentPlan, tables: Tables, fixed: frozenset[int]) -> bool:
     match plan:
         case Filter(input=child, condition=condition):
             return _single(child, tables, _with_fixed(fixed, column_numbers(child), conjuncts(condition)))
@@ -65,7 +65,9 @@ def _single(plan: Plan, tables: Tables, fixed: frozenset[int]) -> bool:
             assert_never(plan)
 
 
-def _single_pair(join: Join | DependentJoin, tables: Tables, fixed: frozenset[int]) -> bool:
+def _single_pair(
+    join: Join[DependentPlan] | DependentJoin[DependentPlan], tables: Tables, fixed: frozenset[int]
+) -> bool:
     """Whether there is one row on the left, whose columns then are fixed, with at most one partner."""
     columns, conditions = column_numbers(join), conjuncts(join.condition)
     match join.kind:

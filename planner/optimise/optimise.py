@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from catalog.postgres.schema import Tables
-from planner.algebra.check import check_unnested
+from planner.algebra.check import check
 from planner.algebra.columns import Numbers, keep, numbers_after
 from planner.algebra.logical import LogicalQuery, Plan, fields
 from planner.algebra.statistics import Statistics
@@ -133,7 +133,7 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
                 plan = keep(plan, fields(query.plan))  # whatever order the rule puts the columns in
             if plan != query.plan:
                 query = replace(query, plan=plan)
-                check_unnested(query)
+                check(query)
                 observer(step.name, plan)
                 fired.append(step.name)
         if stage.once or not fired:

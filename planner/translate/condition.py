@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dialect.bound.expression import And, Expression
 from dialect.expressions.scalar import Scalar
 from planner.algebra.conditions import conjunction
-from planner.algebra.logical import Filter, Plan
+from planner.algebra.logical import DependentPlan, Filter
 from planner.translate.expression import ExpressionTranslator
 from planner.translate.scope import Placement, Scope, Translator, placed
 from planner.translate.subquery import place_as_join
@@ -22,11 +22,11 @@ class Condition:
     values: list[Placement] = field(default_factory=list)
     rest: list[Scalar] = field(default_factory=list)
 
-    def on(self, plan: Plan) -> Plan:
+    def on(self, plan: DependentPlan) -> DependentPlan:
         """The rows of the plan for which the condition is true."""
         return self.after(filtered(plan, self.plain))
 
-    def after(self, plan: Plan) -> Plan:
+    def after(self, plan: DependentPlan) -> DependentPlan:
         """The plan with the condition's joins and subqueries, filtered by the rest."""
         return filtered(placed(plan, self.joins + self.values), self.rest)
 
@@ -45,7 +45,7 @@ def split_condition(translator: Translator, scope: Scope, expression: Expression
     return condition
 
 
-def filtered(plan: Plan, conditions: list[Scalar]) -> Plan:
+def filtered(plan: DependentPlan, conditions: list[Scalar]) -> DependentPlan:
     """The plan's rows for which all conditions are true."""
     return Filter(plan, conjunction(conditions)) if conditions else plan
 

@@ -10,7 +10,7 @@ from dialect.expressions.scalar import Call, IsNull, Not, Notation, Scalar
 from planner.algebra.columns import Numbers, refer, renumbered, substitute
 from planner.algebra.conditions import conjunction, disjunction
 from planner.algebra.equality import as_text, equal, not_distinct
-from planner.algebra.logical import Distinct, Field, Join, JoinKind, Order, Plan, Top
+from planner.algebra.logical import Distinct, Field, Join, JoinKind, Order, PlanT, Top
 from planner.algebra.refused import Refused
 
 
@@ -19,20 +19,20 @@ def takes_first(top: Top) -> bool:
     return top.limit == 1 and not top.offset
 
 
-def first_of_each(plan: Plan, keys: tuple[Field, ...], order: tuple[Order, ...], numbers: Numbers) -> Plan:
+def first_of_each(plan: PlanT, keys: tuple[Field, ...], order: tuple[Order, ...], numbers: Numbers) -> PlanT:
     """The first row of each group of keys.
 
     The order is total but for equal rows, so what no other row comes before is one row, or the same row
     several times.
     """
-    rows = Distinct(plan)
+    rows: PlanT = Distinct(plan)
     fixed = tuple(refer(key) for key in keys)
     order = tuple(key for key in order if key.value not in fixed)
     if not order:
         return rows
     others, copies = renumbered(rows, numbers)
     copied: Mapping[int, Scalar] = {old: refer(new) for old, new in copies.items()}
-    together = tuple(_same(refer(copies[key.column]), refer(key)) for key in keys)
+    together: tuple[Scalar, ...] = tuple(_same(refer(copies[key.column]), refer(key)) for key in keys)
     before = _before(tuple((substitute(key.value, copied), key) for key in order))
     return Join(JoinKind.ANTI, rows, others, conjunction((*together, before)))
 

@@ -8,7 +8,7 @@ from dialect.bound.query import CommonTableScan, Derived, FromItem, Join, JoinKi
 from planner.algebra import logical
 from planner.algebra.columns import column_numbers
 from planner.algebra.conditions import TRUE, conjunction
-from planner.algebra.logical import Field, Plan, TableColumn
+from planner.algebra.logical import DependentPlan, Field, TableColumn
 from planner.algebra.refused import Refused
 from planner.translate.condition import split_condition
 from planner.translate.expression import ExpressionTranslator
@@ -21,16 +21,16 @@ _KINDS: Final = {
 }
 
 
-def translate_from(translator: Translator, items: tuple[FromItem, ...], scope: Scope) -> Plan:
+def translate_from(translator: Translator, items: tuple[FromItem, ...], scope: Scope) -> DependentPlan:
     """All pairs of the items' rows; of no items: one row without columns."""
-    plan: Plan | None = None
+    plan: DependentPlan | None = None
     for item in items:
         right = _item(translator, item, scope)
         plan = right if plan is None else joined(logical.JoinKind.INNER, plan, right, TRUE)
     return ONE_ROW if plan is None else plan
 
 
-def _item(translator: Translator, item: FromItem, scope: Scope) -> Plan:
+def _item(translator: Translator, item: FromItem, scope: Scope) -> DependentPlan:
     match item:
         case Scan():
             return _scan(translator, item, scope)
@@ -46,13 +46,13 @@ def _item(translator: Translator, item: FromItem, scope: Scope) -> Plan:
             assert_never(item)
 
 
-def _named(source: int, relation: Relation, scope: Scope) -> Plan:
+def _named(source: int, relation: Relation, scope: Scope) -> DependentPlan:
     for number, column in enumerate(relation.columns):
         scope.columns[source, number] = column
     return relation.plan
 
 
-def _scan(translator: Translator, scan: Scan, scope: Scope) -> Plan:
+def _scan(translator: Translator, scan: Scan, scope: Scope) -> DependentPlan:
     columns: list[TableColumn] = []
     table = translator.tables[scan.table]
     places = zip(scan.columns, (table.columns[place] for place in scan.places), strict=True)
@@ -63,7 +63,7 @@ def _scan(translator: Translator, scan: Scan, scope: Scope) -> Plan:
     return logical.Scan(scan.table, scan.alias, tuple(columns))
 
 
-def _join(translator: Translator, join: Join, scope: Scope) -> Plan:
+def _join(translator: Translator, join: Join, scope: Scope) -> DependentPlan:
     left, right = (_item(translator, item, scope) for item in (join.left, join.right))
     if join.kind is JoinKind.INNER:
         condition = split_condition(translator, scope, join.condition)
@@ -74,7 +74,9 @@ def _join(translator: Translator, join: Join, scope: Scope) -> Plan:
     return _outer_join(translator, join, left, right, scope)
 
 
-def _outer_join(translator: Translator, join: Join, left: Plan, right: Plan, scope: Scope) -> Plan:
+def _outer_join(
+    translator: Translator, join: Join, left: DependentPlan, right: DependentPlan, scope: Scope
+) -> DependentPlan:
     """A subquery in the condition is a value of the side that it depends on, joined to that side before."""
     place = ExpressionTranslator(translator, scope, [])
     condition = TRUE if join.condition is None else place.condition(join.condition)
@@ -83,7 +85,9 @@ def _outer_join(translator: Translator, join: Join, left: Plan, right: Plan, sco
     return joined(_KINDS[join.kind], left, right, condition)
 
 
-def _with_subqueries(left: Plan, right: Plan, placements: list[Placement]) -> tuple[Plan, Plan]:
+def _with_subqueries(
+    left: DependentPlan, right: DependentPlan, placements: list[Placement]
+) -> tuple[DependentPlan, DependentPlan]:
     for placement in placements:
         if not placement.needs & column_numbers(left):
             right = placement.on(right)

@@ -15,10 +15,10 @@ from planner.algebra.logical import (
     AggregateCall,
     Computed,
     DependentJoin,
+    DependentPlan,
     Field,
     Join,
     JoinKind,
-    Plan,
     Values,
 )
 
@@ -30,7 +30,7 @@ ONE_ROW: Final = Values(((),), ())
 class Relation:
     """A plan and the columns of it that a query gives, in their order; one may come twice."""
 
-    plan: Plan
+    plan: DependentPlan
     columns: tuple[Field, ...]
 
 
@@ -39,10 +39,10 @@ class Placement:
     """A subquery that a place needs: it is joined to the plan whose rows the place sees."""
 
     kind: JoinKind
-    plan: Plan
+    plan: DependentPlan
     condition: Scalar
 
-    def on(self, plan: Plan) -> Plan:
+    def on(self, plan: DependentPlan) -> DependentPlan:
         """The plan with the subquery."""
         return joined(self.kind, plan, self.plan, self.condition)
 
@@ -105,7 +105,7 @@ class Translator(Protocol):
     def query(self, query: Query, outer: Scope) -> Relation:
         """The query's rows."""
 
-    def existence(self, query: Query, outer: Scope) -> Plan:
+    def existence(self, query: Query, outer: Scope) -> DependentPlan:
         """A plan that has a row where the query has one."""
 
 
@@ -131,7 +131,7 @@ class Place(Protocol):
         """The same place, where elements of a quantified comparison are these columns."""
 
 
-def joined(kind: JoinKind, left: Plan, right: Plan, condition: Scalar) -> Plan:
+def joined(kind: JoinKind, left: DependentPlan, right: DependentPlan, condition: Scalar) -> DependentPlan:
     """The join, dependent where the right side is computed for each left row."""
     if left == ONE_ROW and kind is JoinKind.INNER and is_true(condition):
         return right
@@ -140,7 +140,7 @@ def joined(kind: JoinKind, left: Plan, right: Plan, condition: Scalar) -> Plan:
     return Join(kind, left, right, condition)
 
 
-def placed(plan: Plan, placements: list[Placement]) -> Plan:
+def placed(plan: DependentPlan, placements: list[Placement]) -> DependentPlan:
     """The plan with the subqueries joined to it, one after the other."""
     for placement in placements:
         plan = placement.on(plan)

@@ -12,9 +12,9 @@ from planner.algebra.logical import (
     Aggregate,
     Aggregated,
     Computed,
+    DependentPlan,
     Distinct,
     Field,
-    Plan,
     Project,
     fields,
 )
@@ -24,7 +24,7 @@ from planner.translate.from_clause import translate_from
 from planner.translate.scope import Grouping, Relation, Scope, Translator, placed
 
 
-def translate_rows(translator: Translator, select: Select, scope: Scope) -> Plan:
+def translate_rows(translator: Translator, select: Select, scope: Scope) -> DependentPlan:
     """The rows of FROM for which WHERE is true."""
     plan = translate_from(translator, select.sources, scope)
     return split_condition(translator, scope, select.condition).on(plan)
@@ -66,7 +66,7 @@ def _grouping(translator: Translator, group: tuple[Expression, ...], scope: Scop
     return grouping
 
 
-def _grouped(plan: Plan, grouping: Grouping) -> Plan:
+def _grouped(plan: DependentPlan, grouping: Grouping) -> DependentPlan:
     """The aggregate, once it is known what is asked of it."""
     plan = placed(plan, grouping.place.placements)
     if grouping.expressions:
@@ -76,8 +76,8 @@ def _grouped(plan: Plan, grouping: Grouping) -> Plan:
 
 
 def _projected(
-    numbers: Numbers, plan: Plan, values: tuple[tuple[str, Scalar], ...]
-) -> tuple[Plan, tuple[Field, ...]]:
+    numbers: Numbers, plan: DependentPlan, values: tuple[tuple[str, Scalar], ...]
+) -> tuple[DependentPlan, tuple[Field, ...]]:
     """The values computed from the plan, each once; a column of the plan keeps its number."""
     numbers_below = column_numbers(plan)
     made: dict[Scalar, Field] = {}

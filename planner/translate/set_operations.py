@@ -13,10 +13,10 @@ from planner.algebra.logical import (
     Aggregate,
     Aggregated,
     Computed,
+    DependentPlan,
     Distinct,
     Field,
     Filter,
-    Plan,
     Project,
     Union,
     Values,
@@ -57,12 +57,14 @@ def translate_values(translator: Translator, values: bound.Values, scope: Scope)
     return Relation(Union(tuple(inputs), columns), columns)
 
 
-def _computed(numbers: Numbers, plan: Plan, columns: tuple[Field, ...], row: tuple[Scalar, ...]) -> Plan:
+def _computed(
+    numbers: Numbers, plan: DependentPlan, columns: tuple[Field, ...], row: tuple[Scalar, ...]
+) -> DependentPlan:
     named = (numbers.field(field.name, field.type) for field in columns)
     return Project(plan, tuple(Computed(*pair) for pair in zip(named, row, strict=True)))
 
 
-def _exactly(numbers: Numbers, relation: Relation) -> Plan:
+def _exactly(numbers: Numbers, relation: Relation) -> DependentPlan:
     """The relation's columns by position, none twice."""
     if fields(relation.plan) == relation.columns:
         return relation.plan
@@ -75,7 +77,7 @@ def _exactly(numbers: Numbers, relation: Relation) -> Plan:
     return Project(relation.plan, tuple(computed))
 
 
-def _inputs(arm: Plan, operation: bound.SetOperation) -> tuple[Plan, ...]:
+def _inputs(arm: DependentPlan, operation: bound.SetOperation) -> tuple[DependentPlan, ...]:
     """The arm, or the inputs of a union that it is: duplicates are removed above all of them."""
     match arm:
         case Union(inputs=inputs):
@@ -86,8 +88,8 @@ def _inputs(arm: Plan, operation: bound.SetOperation) -> tuple[Plan, ...]:
 
 
 def _sides(
-    numbers: Numbers, operation: bound.SetOperation, arms: list[Plan], columns: tuple[Field, ...]
-) -> Plan:
+    numbers: Numbers, operation: bound.SetOperation, arms: list[DependentPlan], columns: tuple[Field, ...]
+) -> DependentPlan:
     """INTERSECT and EXCEPT: rows are counted on each side."""
     if operation.all:
         raise Refused.ALL_OF_SET.error

@@ -10,7 +10,15 @@ from dialect.expressions.scalar import Not as Negation
 from planner.algebra.columns import refer
 from planner.algebra.conditions import FALSE, TRUE, conjunction, disjunction
 from planner.algebra.counts import COUNT, count_rows, is_positive
-from planner.algebra.logical import SINGLE, Aggregate, AggregateCall, Aggregated, Filter, JoinKind, Plan
+from planner.algebra.logical import (
+    SINGLE,
+    Aggregate,
+    AggregateCall,
+    Aggregated,
+    DependentPlan,
+    Filter,
+    JoinKind,
+)
 from planner.facts.row_limits import at_most_one_row, exactly_one_row
 from planner.translate.scope import Place, Placement, Relation
 
@@ -101,12 +109,12 @@ def _compared(place: Place, subquery: QuantifiedSubquery) -> tuple[Relation, Sca
     return relation, conjunction(comparing.scalar(comparison) for comparison in subquery.comparisons)
 
 
-def _counted(place: Place, plan: Plan, name: str) -> Scalar:
+def _counted(place: Place, plan: DependentPlan, name: str) -> Scalar:
     """Whether the plan has a row."""
     count = place.translator.numbers.field(name, COUNT)
     _place(place, JoinKind.INNER, Aggregate(plan, (), (Aggregated(count, count_rows()),)), TRUE)
     return is_positive(count)
 
 
-def _place(place: Place, kind: JoinKind, plan: Plan, condition: Scalar) -> None:
+def _place(place: Place, kind: JoinKind, plan: DependentPlan, condition: Scalar) -> None:
     place.placements.append(Placement(kind, plan, condition))

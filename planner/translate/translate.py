@@ -11,10 +11,10 @@ from dialect.depth import limited_depth
 from planner.algebra.columns import Numbers, passing, refer, references
 from planner.algebra.logical import (
     Aggregate,
+    DependentPlan,
     Field,
     LogicalQuery,
     Order,
-    Plan,
     Project,
     Scan,
     Top,
@@ -31,7 +31,7 @@ from planner.translate.select import first_of, translate_rows, translate_select
 from planner.translate.set_operations import translate_set, translate_values
 
 
-def translate(query: Query, tables: Tables) -> LogicalQuery:
+def translate(query: Query, tables: Tables) -> LogicalQuery[DependentPlan]:
     """The plan of the query; one WITH query used several times is there as often."""
     with limited_depth():
         relation = _QueryTranslator(tables, Numbers()).query(query, Scope(None))
@@ -42,11 +42,11 @@ def translate(query: Query, tables: Tables) -> LogicalQuery:
         return LogicalQuery(_scanning_what_is_read(relation.plan), outputs)
 
 
-def _scanning_what_is_read(plan: Plan) -> Plan:
+def _scanning_what_is_read(plan: DependentPlan) -> DependentPlan:
     read = references(*(expression for node in nodes(plan) for expression in expressions(node)))
     read |= {key.column for node in nodes(plan) if isinstance(node, Aggregate) for key in node.keys}
 
-    def narrow(node: Plan) -> Plan:
+    def narrow(node: DependentPlan) -> DependentPlan:
         if not isinstance(node, Scan):
             return node
         return replace(node, columns=tuple(column for column in node.columns if column.field.column in read))
@@ -74,14 +74,16 @@ class _QueryTranslator:
         plan = self._cut(plan, order, limit, offset)
         return Relation(_without(plan, keys, relation.columns), relation.columns)
 
-    def _cut(self, plan: Plan, order: tuple[Order, ...], limit: int | None, offset: int) -> Plan:
+    def _cut(
+        self, plan: DependentPlan, order: tuple[Order, ...], limit: int | None, offset: int
+    ) -> DependentPlan:
         if limit == 0:
             return Values((), fields(plan))
         if not offset and (limit is None or at_most_one_row(plan, self.tables)):
             return plan
         return Top(plan, order, limit, offset)
 
-    def existence(self, query: Query, outer: Scope) -> Plan:
+    def existence(self, query: Query, outer: Scope) -> DependentPlan:
         limit, offset = _count(query.limit), _count(query.offset)
         cut = offset or limit == 0
         if isinstance(query.body, Select) and not query.body.grouped and not cut:
@@ -119,7 +121,7 @@ def _total(
     return asked + tuple(Order(refer(field), False, False, breaks_ties=True) for field in others)
 
 
-def _without(plan: Plan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> Plan:
+def _without(plan: DependentPlan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> DependentPlan:
     """The plan without the keys that are no columns of the answer."""
     if set(keys) <= set(columns):
         return plan

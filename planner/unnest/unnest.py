@@ -7,7 +7,6 @@ the join.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from catalog.errors import StatementTooComplex
@@ -28,6 +27,7 @@ from planner.algebra.logical import (
     SINGLE,
     Aggregate,
     DependentJoin,
+    DependentPlan,
     Filter,
     Join,
     JoinKind,
@@ -36,7 +36,7 @@ from planner.algebra.logical import (
     Project,
     fields,
 )
-from planner.algebra.tree import expressions, nodes, transform
+from planner.algebra.tree import children, expressions, nodes, over
 from planner.facts.row_limits import exactly_one_row
 from planner.unnest.domain import groups_over_domain, over_domain, with_counts
 from planner.unnest.pull import pull, pull_keys
@@ -45,15 +45,18 @@ _MOST_NODES: Final = 2_000
 """What is larger without dependent joins would take seconds to plan, and far longer to run."""
 
 
-def unnest(query: LogicalQuery) -> LogicalQuery:
+def unnest(query: LogicalQuery[DependentPlan]) -> LogicalQuery:
     """The query without dependent joins; the innermost go first."""
     with limited_depth():
-        numbers = numbers_after(query.plan)
+        return LogicalQuery(_unnested(query.plan, numbers_after(query.plan)), query.outputs)
 
-        def rule(plan: Plan) -> Plan:
-            return _bounded(_join(plan, numbers)) if isinstance(plan, DependentJoin) else plan
 
-        return replace(query, plan=transform(query.plan, rule))
+def _unnested(plan: DependentPlan, numbers: Numbers) -> Plan:
+    inputs = tuple(_unnested(child, numbers) for child in children(plan))
+    if isinstance(plan, DependentJoin):
+        left, right = inputs
+        return _bounded(_join(DependentJoin(plan.kind, left, right, plan.condition), numbers))
+    return over(plan, inputs)
 
 
 def _bounded(plan: Plan) -> Plan:

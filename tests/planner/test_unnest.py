@@ -15,7 +15,7 @@ from dialect.binding.bind import bind
 from dialect.bound.expression import Column as BoundColumn
 from dialect.bound.expression import Constant
 from dialect.bound.query import Derived, OutputColumn, Query, Select, Target
-from planner.algebra.check import check_unnested
+from planner.algebra.check import check
 from planner.algebra.columns import numbers_after, renumbered
 from planner.algebra.logical import Distinct, Join, JoinKind, LogicalQuery, Output
 from planner.algebra.tree import nodes
@@ -37,7 +37,7 @@ def snapshot() -> Snapshot:
 def unnested(canonical: str) -> LogicalQuery:
     query = bind(canonical, snapshot().tables, snapshot().signatures, (Column(ID.name, ID.type),))
     found = unnest(translate(query, snapshot().tables))
-    check_unnested(found)
+    check(found)
     return found
 
 

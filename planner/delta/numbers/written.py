@@ -42,7 +42,6 @@ from planner.algebra.logical import (
     AggregateCall,
     Aggregated,
     Computed,
-    DependentJoin,
     Distinct,
     Field,
     Filter,
@@ -115,7 +114,7 @@ class _Walk:
                 child, renderings = self.visit(plan.input)
                 storages = (self._storage(column.value, renderings) for column in computed)
                 return with_children(plan, (child,)), _named((column.field for column in computed), storages)
-            case Join() | DependentJoin():
+            case Join():
                 return self._join(plan)
             case Union(inputs=inputs, fields=fields_):
                 visited = [self.visit(input) for input in inputs]
@@ -138,7 +137,7 @@ class _Walk:
             case _:
                 assert_never(plan)
 
-    def _join(self, join: Join | DependentJoin) -> tuple[Plan, Columns]:
+    def _join(self, join: Join) -> tuple[Plan, Columns]:
         (left, one), (right, other) = self.visit(join.left), self.visit(join.right)
         semi = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
         return with_children(join, (left, right)), one if semi else {**one, **other}

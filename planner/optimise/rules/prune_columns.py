@@ -8,7 +8,6 @@ from typing import assert_never
 from planner.algebra.columns import keep
 from planner.algebra.logical import (
     Aggregate,
-    DependentJoin,
     Distinct,
     Filter,
     Join,
@@ -29,8 +28,6 @@ def prune_columns(plan: Plan, needed: Columns) -> Plan:
 
     Not through a Distinct or under a Top: which rows are equal, or first, hangs on all of their columns.
     """
-    if isinstance(plan, DependentJoin):
-        return plan
     narrowed = _narrowed(plan, needed)
     below = needed_below(plan if isinstance(plan, Union) else narrowed, given(plan, needed))
     inputs = tuple(map(prune_columns, children(plan), below))
@@ -61,7 +58,7 @@ def _narrowed(plan: Plan, needed: Columns) -> Plan:
                 tuple(tuple(row[place] for place in places) for row in rows),
                 tuple(columns[place] for place in places),
             )
-        case Filter() | Join() | DependentJoin() | Distinct() | Top():
+        case Filter() | Join() | Distinct() | Top():
             return plan
         case _:
             assert_never(plan)

@@ -110,7 +110,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     counted = make.aggregate(make.join(JoinKind.LEFT), partners, make.a)
     yield "groups of groups", make.count(counted, counted.columns[0].field)
     total = make.aggregate(make.s, make.of(2108, "sum", make.d, SqlType(INT8)), make.c)
-    joined = Join(JoinKind.INNER, make.r, total, make.equal(make.a, make.c))
+    joined: Plan = Join(JoinKind.INNER, make.r, total, make.equal(make.a, make.c))
     yield "joined to groups", joined
     order = tuple(Order(refer(each), True, True) for each in (make.d, make.c))
     yield "first", Top(make.s, order, 10, 0)

@@ -9,8 +9,8 @@ from pathlib import Path
 from catalog.errors import Error
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
-from planner.algebra.check import check, check_unnested
-from planner.algebra.logical import LogicalQuery
+from planner.algebra.check import check
+from planner.algebra.logical import DependentPlan, LogicalQuery
 from planner.explain.logical_text import text
 from planner.translate.translate import translate
 from planner.unnest.unnest import unnest
@@ -27,7 +27,7 @@ _END = "\n====\n"
 class Plans:
     """What is made of a bound query before any rule."""
 
-    translated: LogicalQuery
+    translated: LogicalQuery[DependentPlan]
     unnested: LogicalQuery
 
 
@@ -36,7 +36,7 @@ def plans(query: Query, snapshot: Snapshot) -> Plans:
     translated = translate(query, snapshot.tables)
     check(translated)
     unnested = unnest(translated)
-    check_unnested(unnested)
+    check(unnested)
     return Plans(translated, unnested)
 
 

@@ -19,12 +19,20 @@ from catalog.postgres.signatures import Signatures
 from catalog.postgres.signatures_reader import read_signatures
 from catalog.postgres.types import SqlType
 from dialect.binding.bind import bind
-from dialect.bound.query import Query as BoundQuery
 from executors.reference.evaluate import evaluate
 from executors.reference.values.input import read
 from executors.reference.values.values import Contents, Row, equality_key
 from planner.algebra.columns import numbers_after
-from planner.algebra.logical import Aggregate, DependentJoin, Join, JoinKind, LogicalQuery, Plan, Scan, Top
+from planner.algebra.logical import (
+    Aggregate,
+    DependentJoin,
+    DependentPlan,
+    Join,
+    JoinKind,
+    LogicalQuery,
+    Scan,
+    Top,
+)
 from planner.algebra.statistics import Statistics
 from planner.algebra.tree import children
 from planner.delta.derive import derive
@@ -88,7 +96,7 @@ class Query:
     view: str
     text: str
     columns: tuple[Column, ...]
-    plans: dict[str, LogicalQuery] = field(default_factory=dict)
+    plans: dict[str, LogicalQuery[DependentPlan]] = field(default_factory=dict)
     replays: dict[str, Replay] = field(default_factory=dict)
 
 
@@ -145,13 +153,15 @@ class Judge:
         query = Query(view, text, columns)
         random = Random(f"{seed} {name}")
         try:
-            for form, plan in plans_of(bind(canonical, known, self.signatures, columns), known, random):
-                query.plans[form] = plan
+            translated = translate(bind(canonical, known, self.signatures, columns), known)
+            unnested = dict(plans_of(translated, known, random))
+            query.plans["translated"] = translated
+            query.plans.update(unnested)
             for methods, specialised in (
                 (METHODS, True),
                 (tuple(random.sample(METHODS, len(METHODS))), False),
             ):
-                form, plan = random.choice(list(query.plans.items())[1:])
+                form, plan = random.choice(list(unnested.items()))
                 how = ", ".join((*(each.value for each in methods), *("specialised",) * specialised))
                 delta = derive(plan, methods, known)
                 if any(_pairings(each) > MANY_PAIRINGS for each in delta.subplans):
@@ -232,13 +242,13 @@ class Judge:
         self.differences.append(f"seed {seed}, {query.view}, {form}: {what}\n{query.text}")
 
 
-def plans_of(query: BoundQuery, tables: Tables, random: Random) -> Iterator[tuple[str, LogicalQuery]]:
-    """The plans that all mean the query, and by what they came.
+def plans_of(
+    translated: LogicalQuery[DependentPlan], tables: Tables, random: Random
+) -> Iterator[tuple[str, LogicalQuery]]:
+    """The plans that mean the same, and by what they came.
 
     Filters are always merged: by that the other rules see what is done already.
     """
-    translated = translate(query, tables)
-    yield "translated", translated
     unnested = unnest(translated)
     yield "unnested", unnested
     yield "optimised", optimise(unnested, tables, Statistics())
@@ -248,7 +258,7 @@ def plans_of(query: BoundQuery, tables: Tables, random: Random) -> Iterator[tupl
     yield f"optimised without {sorted(off)}", optimise(unnested, tables, Statistics(), off)
 
 
-def rows_and_work(plan: Plan) -> tuple[int, int]:
+def rows_and_work(plan: DependentPlan) -> tuple[int, int]:
     """About the most rows that a plan gives, and that its evaluation goes through."""
     below = [rows_and_work(each) for each in children(plan)]
     rows, work = [each[0] for each in below], sum(each[1] for each in below)
