@@ -48,13 +48,15 @@ def view_from(described: Description) -> View:
 class Described:
     """A hidden view with everything below it, as its database describes it.
 
-    `binary`: text under the database's own collation has the order of its bytes.
+    `collations`: how those are written that columns have. `binary`: text under the database's own collation
+    has the order of its bytes.
     """
 
     view: View
     views: Views
     tables: Tables
     types: list[list[Any]]
+    collations: Mapping[int, str]
     binary: bool
 
     @staticmethod
@@ -67,6 +69,7 @@ class Described:
             {view.name: view for view in views.values()},
             {table.name: table for table in tables},
             asked["types"],
+            {int(oid): written for oid, written in asked["collations"].items()},
             asked["binary"],
         )
 

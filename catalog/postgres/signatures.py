@@ -76,6 +76,11 @@ class Collation:
     provider: str
     deterministic: bool
 
+    @property
+    def written(self) -> str:
+        """Its qualified name in SQL."""
+        return 'pg_catalog."{}"'.format(self.name.replace('"', '""'))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signatures:

@@ -63,6 +63,14 @@ AS $body$
         'tables', (SELECT coalesce(jsonb_agg(gavial.relation(i.relation) || jsonb_build_object('wide', gavial.wide_columns(i.relation))), '[]')
                    FROM (SELECT DISTINCT relation FROM gavial.inputs($1)) i),
         'types', gavial.types_of($1),
+        -- How collations are written that columns have, other than that of the database.
+        'collations', (
+            SELECT coalesce(jsonb_object_agg(c.oid, format('%I.%I', n.nspname, c.collname)), '{}')
+            FROM (SELECT DISTINCT a.attcollation
+                  FROM (SELECT relation FROM gavial.inputs($1) UNION SELECT layer FROM gavial.layers($1)) AS read (oid)
+                  JOIN pg_attribute a ON a.attrelid = read.oid AND a.attnum > 0 AND NOT a.attisdropped) AS used
+            JOIN pg_collation c ON c.oid = used.attcollation JOIN pg_namespace n ON n.oid = c.collnamespace
+            WHERE c.collname <> 'default'),
         -- Whether text under the database's own collation has the order of its bytes.
         'binary', (SELECT d.datlocprovider <> 'i' AND d.datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
                    FROM pg_database d WHERE d.datname = current_database()),

@@ -32,11 +32,15 @@ from planner.plan import Planned, plan
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A query with every name settled, its tables, and what its expressions leave to the database."""
+    """A query with every name settled, its tables, and what its expressions leave to the database.
+
+    `collations`: how PostgreSQL writes those that the query may name.
+    """
 
     query: Query
     tables: tuple[Table, ...]
     environment: Environment
+    collations: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,11 @@ def bind_described(described: Described, signatures: Signatures) -> Bound:
     known = with_types(signatures, described.types)
     view = described.view
     query = bind(view.text, described.tables, known, view.columns, described.views)
-    collations = C_COLLATIONS | ({DEFAULT_COLLATION} if described.binary else frozenset())
-    environment = Environment(known.types, collations, known.has_infinite_intervals)
-    return Bound(query, tuple(described.tables.values()), environment)
+    binary = C_COLLATIONS | ({DEFAULT_COLLATION} if described.binary else frozenset())
+    environment = Environment(known.types, binary, known.has_infinite_intervals)
+    collations = {collation.oid: collation.written for collation in known.collations.values()}
+    tables = tuple(described.tables.values())
+    return Bound(query, tables, environment, {**collations, **described.collations})
 
 
 def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:
@@ -103,4 +109,5 @@ def taken_on(engine: Engine, bound: Bound, planned: Planned) -> Maintainable:
     """The plan as the engine computes it, and PostgreSQL what is left to it; or a refusal."""
     schemas = engine.schemas(planned.delta, bound.environment)
     names = {column: name_of(column) for column in references(*planned.values)}
-    return Maintainable(planned, schemas, tuple(write(value, names) for value in planned.values))
+    outputs = tuple(write(value, names, bound.collations) for value in planned.values)
+    return Maintainable(planned, schemas, outputs)

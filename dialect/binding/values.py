@@ -135,7 +135,7 @@ def _collate(binder: Binder, node: exp.Expr) -> Expression:
     argument, named = binder.expression(node.this), node.expression
     if isinstance(named, exp.Column) and folded(named.args.get("table", named.this)) == "pg_catalog":
         named = named.this
-    if not isinstance(named, exp.Identifier):
+    if not isinstance(named, exp.Identifier | exp.Var):
         raise refused(f"the collation {named.sql(dialect='postgres')}", _COLLATION_HINT)
     collation = binder.signatures.collations.get(folded(named))
     if collation is None:

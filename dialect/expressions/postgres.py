@@ -1,11 +1,27 @@
-"""Expressions as PostgreSQL's own SQL, every name qualified: no setting changes what it means."""
+"""Expressions as PostgreSQL's own SQL, every name qualified: no setting changes what it means.
+
+The columns that they are over have the collation of their type alone, whatever that of the columns was from
+which they come. So each argument has the collation under which it is used written behind it, explicitly: then
+no other one can be in conflict with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, assert_never
 
-from catalog.postgres.types import INTERVAL, NAMES, NO_TYPMOD, UNKNOWN, SqlType, written_type
+from catalog.postgres.types import (
+    CONFLICTING,
+    DEFAULT_COLLATION,
+    INTERVAL,
+    NAMES,
+    NO_COLLATION,
+    NO_TYPMOD,
+    UNKNOWN,
+    SqlType,
+    written_type,
+)
 from dialect.binding.unbindable import refused
 from dialect.expressions.array_elements import element_of, with_element, written_elements
 from dialect.expressions.scalar import (
@@ -15,6 +31,7 @@ from dialect.expressions.scalar import (
     Call,
     Case,
     Cast,
+    CastMethod,
     Coalesce,
     Constant,
     Element,
@@ -30,14 +47,22 @@ from dialect.expressions.scalar import (
     Reference,
     Scalar,
 )
+from dialect.expressions.walk import inside
 
 _BY_VALUE: Final = "Compare with each of the values, joined by OR."
-_COLLATIONS: Final[Mapping[int, str]] = {100: "default", 950: "C", 951: "POSIX"}
+_DEFAULT: Final = 'pg_catalog."default"'
+BUILT_IN: Final[Mapping[int, str]] = {
+    DEFAULT_COLLATION: _DEFAULT,
+    950: 'pg_catalog."C"',
+    951: 'pg_catalog."POSIX"',
+}
+"""The names of the collations that every database has."""
 
 
-def write(scalar: Scalar, columns: Mapping[int, str]) -> str:
-    """The expression over columns that are called so."""
-    return _Writer(columns).write(scalar)
+def write(scalar: Scalar, columns: Mapping[int, str], collations: Mapping[int, str] = BUILT_IN) -> str:
+    """The expression over columns, and under collations, that are called so."""
+    is_collated = any(_collation(part) not in (NO_COLLATION, DEFAULT_COLLATION) for part in inside(scalar))
+    return _Writer(columns, collations if is_collated else {}).write(scalar)
 
 
 def type_name(type_: SqlType) -> str:
@@ -55,9 +80,20 @@ def quoted(text: str) -> str:
     return f"E'{doubled}'".replace("\\", "\\\\") if "\\" in text else f"'{doubled}'"
 
 
+def _collation(scalar: Scalar) -> int:
+    """The collation by which it compares, or computes otherwise."""
+    match scalar:
+        case Call(collation=collation) | Extreme(collation=collation):
+            return collation
+    return NO_COLLATION
+
+
 class _Writer:
-    def __init__(self, columns: Mapping[int, str]) -> None:
+    """`collations` is empty where all texts are used under the default one."""
+
+    def __init__(self, columns: Mapping[int, str], collations: Mapping[int, str]) -> None:
         self._columns = columns
+        self._collations = collations
 
     def write(self, scalar: Scalar) -> str:
         match scalar:
@@ -81,20 +117,35 @@ class _Writer:
                 assert_never(scalar)
 
     def _call(self, call: Call) -> str:
-        arguments = [self.write(argument) for argument in call.arguments]
+        arguments = self._under(call.collation, call.arguments)
         if call.notation is Notation.FUNCTION:
             return f'pg_catalog."{call.name}"({", ".join(arguments)})'
         *left, right = arguments
         return f"({' '.join(left)} OPERATOR(pg_catalog.{call.name}) {right})"
 
     def _cast(self, cast: Cast) -> str:
-        written = f"({self.write(cast.argument)}::{type_name(cast.type)})"
-        collation = cast.type.collation
-        if collation in (0, cast.argument.type.collation) or cast.argument.type.collation == 0:
+        argument = self.write(cast.argument)
+        if cast.method is CastMethod.RELABEL and _without_collation(cast) == _without_collation(
+            cast.argument
+        ):
+            return argument
+        return f"({argument}::{type_name(cast.type)})"
+
+    def _under(self, collation: int, scalars: Sequence[Scalar]) -> list[str]:
+        """The expressions, those which have a collation under this one; a conflict matters to nobody."""
+        written = [self.write(scalar) for scalar in scalars]
+        if not self._collations:
             return written
-        if collation not in _COLLATIONS:
-            raise refused("a cast to a collation of another name", 'Use COLLATE "C".')
-        return f'({written} COLLATE pg_catalog."{_COLLATIONS[collation]}")'
+        if collation in (NO_COLLATION, CONFLICTING):
+            collation = DEFAULT_COLLATION
+        if collation not in self._collations:
+            raise refused("a collation of another name in the select list", 'Add COLLATE "C".')
+        return [
+            text
+            if scalar.type.collation == NO_COLLATION
+            else f"({text} COLLATE {self._collations[collation]})"
+            for text, scalar in zip(written, scalars, strict=True)
+        ]
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
         match scalar:
@@ -108,8 +159,8 @@ class _Writer:
                 return f"({self.write(argument)} IS NULL)"
             case IsTruth(argument=argument, truth=truth):
                 return f"({self.write(argument)} IS {truth.value})"
-            case IsDistinct(equality=Call(arguments=(left, right))):
-                return f"({self.write(left)} IS DISTINCT FROM {self.write(right)})"
+            case IsDistinct(equality=Call(arguments=(_, _) as sides, collation=collation)):
+                return f"({' IS DISTINCT FROM '.join(self._under(collation, sides))})"
             case ArrayComparison(comparison=comparison, quantifier=quantifier, array=array):
                 return self._quantified(comparison, quantifier is Quantifier.ANY, array)
             case IsDistinct():
@@ -131,19 +182,29 @@ class _Writer:
     def _chosen(self, scalar: Case | Coalesce | NullIf | Extreme | Array) -> str:
         match scalar:
             case Case(branches=branches, default=default):
+                *results, other = self._alike((*(branch.result for branch in branches), default))
                 whens = (
-                    f"WHEN {self.write(branch.condition)} THEN {self.write(branch.result)}"
-                    for branch in branches
+                    f"WHEN {self.write(branch.condition)} THEN {result}"
+                    for branch, result in zip(branches, results, strict=True)
                 )
-                return f"(CASE {' '.join(whens)} ELSE {self.write(default)} END)"
+                return f"(CASE {' '.join(whens)} ELSE {other} END)"
             case Coalesce(arguments=arguments):
-                return f"COALESCE({', '.join(map(self.write, arguments))})"
+                return f"COALESCE({', '.join(self._alike(arguments))})"
             case NullIf(equality=equality):
                 first = self.write(equality.arguments[0])
                 return f"(CASE WHEN {self.write(equality)} THEN NULL ELSE {first} END)"
-            case Extreme(greatest=greatest, arguments=arguments):
-                return f"{'GREATEST' if greatest else 'LEAST'}({', '.join(map(self.write, arguments))})"
+            case Extreme(greatest=greatest, arguments=arguments, collation=collation):
+                values = self._under(collation, arguments)
+                return f"{'GREATEST' if greatest else 'LEAST'}({', '.join(values)})"
             case Array(elements=elements):
-                return f"ARRAY[{', '.join(map(self.write, elements))}]"
+                return f"ARRAY[{', '.join(self._alike(elements))}]"
             case _:
                 assert_never(scalar)
+
+    def _alike(self, scalars: Sequence[Scalar]) -> list[str]:
+        """What is chosen from: whoever uses the choice says under which collation; here none may conflict."""
+        return self._under(DEFAULT_COLLATION, scalars)
+
+
+def _without_collation(scalar: Scalar) -> SqlType:
+    return replace(scalar.type, collation=NO_COLLATION)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.errors import FeatureNotSupported
 from catalog.postgres.schema import TableName
-from dialect.expressions.postgres import quoted, write
-from dialect.expressions.scalar import Reference
+from catalog.postgres.types import DEFAULT_COLLATION, TEXT, SqlType
+from dialect.expressions.postgres import BUILT_IN, quoted, write
+from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Reference, Scalar
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes
 from executors.reference.rows import computed
@@ -63,6 +66,28 @@ def test_averages_and_quotients_are_left(snapshot: Snapshot) -> None:
 def test_what_spark_computes_exactly_is_not_left(snapshot: Snapshot) -> None:
     for name in ("q03", "q05", "q06", "q19"):
         assert left(finished(snapshot, name)) == []
+
+
+def _upper(argument: Scalar, collation: int) -> Call:
+    return Call(871, "upper", Notation.FUNCTION, (argument,), collation, replace(TEXT_, collation=collation))
+
+
+TEXT_ = SqlType(TEXT, collation=DEFAULT_COLLATION)
+TURKISH = {**BUILT_IN, 12345: 'pg_catalog."tr-x-icu"'}
+
+
+def test_what_compares_or_computes_by_a_collation_names_it() -> None:
+    turkish = Reference(1, replace(TEXT_, collation=12345))
+    as_default = Cast(_upper(turkish, 12345), CastMethod.RELABEL, 0, TEXT_)
+    both = Call(1258, "||", Notation.OPERATOR, (as_default, Reference(2, TEXT_)), 12345, TEXT_)
+    columns = {1: "c1", 2: "c2"}
+    assert write(both, columns, TURKISH) == (
+        """((pg_catalog."upper"((c1 COLLATE pg_catalog."tr-x-icu")) COLLATE pg_catalog."tr-x-icu") """
+        """OPERATOR(pg_catalog.||) (c2 COLLATE pg_catalog."tr-x-icu"))"""
+    )
+    assert write(_upper(Reference(2, TEXT_), 100), columns, TURKISH) == 'pg_catalog."upper"(c2)'
+    with pytest.raises(FeatureNotSupported, match="a collation of another name"):
+        write(both, columns)
 
 
 @given(st.text(st.characters(exclude_characters="\0")))

@@ -161,3 +161,29 @@ UPDATE t SET f = 0.30000000000000004, z = '2001-01-01 00:00:00.000001+00', d = '
 --- change
 INSERT INTO t VALUES (3, '0044-03-15 BC', '1 day -00:00:01', '\\\\', 5e-324, '0044-03-15 00:00+00 BC', '{NULL}');
 UPDATE t SET f = 2.2250738585072014e-308, i = '-1 mon -1 day -00:00:01' WHERE id = 2;
+
+--- case: what PostgreSQL computes of texts under collations of other names
+CREATE COLLATION "My" FROM "C";
+CREATE TABLE t1 (id integer PRIMARY KEY, c1 text COLLATE "ucs_basic", c2 text COLLATE "POSIX", d text, v varchar(20) COLLATE "ucs_basic", a text[] COLLATE "ucs_basic", n name, m text COLLATE "My", g1 text GENERATED ALWAYS AS (upper(c1) || '!') STORED, g2 text COLLATE "ucs_basic" GENERATED ALWAYS AS (upper(d) || '!') STORED, g3 text COLLATE "C" GENERATED ALWAYS AS (lower(m) || upper(d COLLATE "ucs_basic")) STORED);
+INSERT INTO t1 (id, c1, c2, d, v, a, n, m) VALUES (1, 'éaÉI'::text, 'éaÉI', 'éaÉI', 'éaÉI', '{éaÉI,b,B,ç}', 'éaÉI', 'éaÉI'), (2, 'z', 'É', 'I', 'i', '{I}', 'é', 'I'), (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+--- query: of_columns
+SELECT id, upper(c1) AS e1, lower(c2) AS e2, lower(v) AS e3, initcap(v) AS e4, initcap(c1) AS e5, upper(n::text) AS e6, lower(m) AS e7, c2 FROM t1;
+--- query: of_generated_ones
+SELECT id, g1 AS e1, md5(g1) AS e2, g2 AS e3, upper(g1) AS e4, upper(g2) AS e5, g3 AS e6, upper(g3) AS e7 FROM t1;
+--- query: under_named_ones
+SELECT id, upper(d COLLATE "POSIX") AS e1, upper(d COLLATE "ucs_basic") AS e2, lower('É' COLLATE "ucs_basic") || d AS e3, lower((c2 COLLATE "C")::varchar(10)) AS e4, lower(c2 COLLATE "default") AS e5 FROM t1;
+--- query: of_comparisons
+SELECT id, c1 < c2 COLLATE "C" AS e1, greatest(c1, 'z') AS e2, c2 < 'z' AS e3, c2 ~* 'É' AS e4, c2 ILIKE 'É%' AS e5, nullif(c2, 'z') AS e6, c2 IS DISTINCT FROM 'z' AS e7, c2 IN ('z', 'É') AS e8, c2 > ANY (ARRAY['a', 'é']) AS e9, least(v, 'é', d) AS e10 FROM t1;
+--- query: of_chosen_ones
+SELECT id, lower(coalesce(c2, 'É')) AS e1, lower(CASE WHEN id > 1 THEN c2 ELSE d END) AS e2, lower(c2 || 'É') AS e3, lower('É' || left(c2, 3)) AS e4, upper('é' || d) AS e5, lower(nullif(v, 'i')) AS e6 FROM t1;
+--- query: in_conflict
+SELECT id, (upper(c1) || lower(c2)) COLLATE "C" AS e1, CASE WHEN id > 1 THEN upper(c1) ELSE lower(c2) END COLLATE "C" AS e2, length(coalesce(lower(c2), upper(c1))) AS e3, upper((c1 || c2) COLLATE "ucs_basic") AS e4, ARRAY[upper(c1), lower(c2)] COLLATE "C" AS e5 FROM t1;
+--- query: of_aggregates
+SELECT lower(max(c2 COLLATE "C") COLLATE "ucs_basic") AS e1, lower(string_agg(c2, 'É' ORDER BY id)) AS e2 FROM t1;
+--- query: of_groups
+SELECT lower(c2) AS e1, count(*) AS e2 FROM t1 GROUP BY c2;
+--- query: of_layers
+SELECT s.id, upper((s.x || s.y) COLLATE "C") AS e1, lower(s.z) AS e2 FROM (SELECT id, d COLLATE "ucs_basic" AS x, lower(c2) AS y, upper(c1) AS z FROM t1) AS s;
+--- change
+UPDATE t1 SET c1 = c1 || 'ß', c2 = c2 || 'Iß', d = d || 'iß', v = v || 'É', n = n || 'é', m = m || 'É';
+DELETE FROM t1 WHERE id = 2;

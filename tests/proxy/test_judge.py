@@ -41,7 +41,7 @@ def question(text: str, expected: str | None = None, *, explain: Explain | None 
     tables = {name: SNAPSHOT.tables[name] for name in (TableName("bound", "things"),)}
     places = places_in(text, Query(text, 10).position) | {"option": {"EXPECT": 3}}
     options = {} if expected is None else {"EXPECT": expected}
-    described = Described(view, {NAME: view}, tables, [], True)
+    described = Described(view, {NAME: view}, tables, [], {}, True)
     return Question(2, "150000", described, places, options, explain)
 
 

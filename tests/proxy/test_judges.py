@@ -53,6 +53,7 @@ def words(text: str) -> str:
         "views": [view],
         "tables": [described(each) for each in TABLES.values() if each is not WIDE],
         "types": [],
+        "collations": {},
         "binary": True,
         "places": {},
         "options": {},
