@@ -1,8 +1,10 @@
-"""What an error means for a standing query, by its SQLSTATE, whether the server raised it or we did."""
+"""What an error means for a standing query, by its SQLSTATE, whether the server raised it or we did.
+
+The classes of `catalog/errors.py` say it of theirs; here it is said of the states that only the server has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
@@ -17,17 +19,23 @@ class Consequence(Enum):
     DATA = "its data have an error: it is tried again when there are newer data"
 
 
-_CONSEQUENCES: Final[Mapping[str, Consequence]] = {
-    **dict.fromkeys(("40001", "40P01", "55P03", "57014"), Consequence.RETRY),
-    **dict.fromkeys(("57P01", "57P02", "57P03", "08000", "08003", "08006"), Consequence.RETRY),
-    **dict.fromkeys(("53100", "58030", "F0000"), Consequence.REPAIR),
-    **dict.fromkeys(("42501", "42809", "55000"), Consequence.SUSPEND),
-    **dict.fromkeys(("0A000", "42P22"), Consequence.CHANGE),
+_CONSEQUENCES: Final = {
+    "40P01": Consequence.RETRY,  # deadlock detected
+    "55P03": Consequence.RETRY,  # lock not available
+    "57014": Consequence.RETRY,  # query canceled
+    "57P02": Consequence.RETRY,  # crash shutdown
+    "08000": Consequence.RETRY,  # connection exception
+    "08003": Consequence.RETRY,  # connection does not exist
+    "42809": Consequence.SUSPEND,  # wrong object type
 }
-
 
 _OF_VALUES: Final = ("21", "22", "54000")
 """Classes of errors that the values of rows cause, and nothing else."""
+
+
+def promise(sqlstate: str, consequence: Consequence) -> None:
+    """Note what a class of errors promises. Failures are kept by state, so a state has one consequence."""
+    assert _CONSEQUENCES.setdefault(sqlstate, consequence) is consequence, sqlstate
 
 
 def is_of_values(sqlstate: str) -> bool:

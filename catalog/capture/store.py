@@ -28,8 +28,6 @@ _END_PREDECESSORS: Final = """
       AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::int8 << 32 | l.objid::int8 = %s
 """
 
-_FENCED: Final = "another coordinator has taken this database over"
-
 _CAPTURE: Final = """
     WITH moved AS (
         UPDATE gavial.capture
@@ -74,7 +72,7 @@ def take_over(connection: Connection) -> int:
     What a predecessor has under way, who has lost its own session, is not committed: it may be asleep.
     """
     if not value_of(connection, "SELECT pg_try_advisory_lock(%s)", (_LOCK,)):
-        raise Fenced(_FENCED, detail="It still holds its lock.")
+        raise Fenced(detail="It still holds its lock.")
     with connection.transaction():
         connection.execute(_END_PREDECESSORS, (_CHANGE,))
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CHANGE,))
@@ -100,7 +98,7 @@ def require_epoch(connection: Connection, epoch: int) -> None:
     """Raise Fenced if this database was taken over."""
     held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s", (epoch,))
     if held.rowcount == 0:
-        raise Fenced(_FENCED)
+        raise Fenced()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def commit_capture(
         "emptied": json.dumps(emptied),
     }
     if connection.execute(_CAPTURE, values).rowcount == 0:
-        raise Fenced(_FENCED)
+        raise Fenced()
 
 
 def name_batches(connection: Connection, batches: Iterable[Batch]) -> None:
@@ -193,7 +191,7 @@ def source_states(connection: Connection, epoch: int) -> dict[int, SourceState]:
     with connection.transaction():
         held = connection.execute("SELECT FROM gavial.capture WHERE epoch = %s FOR UPDATE", (epoch,))
         if held.rowcount == 0:
-            raise Fenced(_FENCED)
+            raise Fenced()
         return {source.relation: source for source in rows_of(connection, _source, _SOURCES)}
 
 

@@ -105,7 +105,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as clients are told it; `of_values`: values cause it, though its state does not say so."""
+    """An error as clients are told it; `of_values`: values of rows cause it, and nothing else."""
 
     sqlstate: str
     message: str

@@ -8,8 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from catalog.backoff import Backoff
-from catalog.consequences import Consequence, consequence_of, is_of_values
-from catalog.errors import FeatureNotSupported
+from catalog.consequences import Consequence, consequence_of
+from catalog.errors import ObjectNotInState
 from catalog.queries.running import Failure, Running
 from dialect.statements.render import quoted_name
 from dialect.statements.statement import Name
@@ -35,9 +35,7 @@ def needs_resume(query: Running) -> bool:
     """Whether the query stays as it is until its owner does something."""
     if query.status != "error" or query.sqlstate is None:
         return query.status == "suspended"
-    if query.of_values and query.sqlstate == FeatureNotSupported.sqlstate:
-        return False
-    return consequence_of(query.sqlstate) in (Consequence.SUSPEND, Consequence.CHANGE)
+    return not query.of_values and consequence_of(query.sqlstate) in (Consequence.SUSPEND, Consequence.CHANGE)
 
 
 def is_blocked(query: Running) -> bool:
@@ -47,13 +45,14 @@ def is_blocked(query: Running) -> bool:
 
 def why_not(query: Running) -> Failure:
     """What a statement is told that waits for such a query."""
+    in_error, not_in_state = f'standing query "{query.name}" is in error', ObjectNotInState.sqlstate
     if query.stopped is not None and query.status != "suspended":
         hint = "It is tried again by itself, ever less often, and whenever a statement waits for it."
-        return Failure("55000", f'standing query "{query.name}" is in error', query.stopped, hint)
+        return Failure(not_in_state, in_error, query.stopped, hint)
     if query.status == "error" and query.sqlstate is not None:
-        return Failure(query.sqlstate, f'standing query "{query.name}" is in error', query.detail)
+        return Failure(query.sqlstate, in_error, query.detail)
     hint = f"ALTER STANDING QUERY {quoted_name(Name(query.schema, query.name))} RESUME"
-    return Failure("55000", f'standing query "{query.name}" is suspended', query.detail, hint)
+    return Failure(not_in_state, f'standing query "{query.name}" is suspended', query.detail, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,7 @@ class Resting:
         is_of_the_machine = failure is not None and consequence_of(failure.sqlstate) is Consequence.REPAIR
         seen_at = rest.seen_at
         if failure is not None:
-            of_values = failure.of_values or is_of_values(failure.sqlstate)
-            seen_at = position if of_values else None
+            seen_at = position if failure.of_values else None
         delayed_others = seconds if took > NO_TIME_SECONDS else rest.delayed_others
         pause = rest.pause.longer(seconds, is_of_the_machine)
         return Resting({**self.rests, query: _Rest(pause, seen_at, delayed_others)})

@@ -11,7 +11,7 @@ import pyarrow as pa
 from psycopg import Connection, errors
 from psycopg.sql import SQL, Composed, Identifier
 
-from catalog.errors import AnswerDiffers, ConcurrentChange
+from catalog.errors import ConcurrentChange, ResultDiffers
 from catalog.failpoints import failpoint
 from catalog.postgres.schema import TableName
 from catalog.queries.answers import add_missing_columns, permit_writing
@@ -134,7 +134,7 @@ def table_name(connection: Connection, relation: int) -> Identifier:
         (relation,),
     )
     if name is None:
-        raise AnswerDiffers("the table of the result is gone")
+        raise ResultDiffers("the table of the result is gone")
     return Identifier(name.schema, name.name)
 
 
@@ -226,7 +226,7 @@ def _delete(connection: Connection, name: Identifier) -> int:
         ).format(table=name, hash=SQL(_HASH).format(row=SQL("t.*::{table}").format(table=name)))
     ).rowcount
     if deleted != owed:
-        raise AnswerDiffers(
+        raise ResultDiffers(
             f"{owed - deleted} of {owed} rows to be deleted are not in the table of the result"
         )
     return deleted

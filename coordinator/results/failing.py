@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import Connection
 
-from catalog.errors import CannotConvert, Error, Fenced
+from catalog.consequences import is_of_values
+from catalog.errors import ConnectionFailure, Error, Fenced, InternalError
 from catalog.queries.running import Failure, Running
 
 
@@ -17,16 +18,16 @@ def failure_of(error: Exception) -> Failure:
     """The error as clients are told it; one that nobody foresaw is an internal error, as PostgreSQL's are."""
     match error:
         case Error():
-            of_values = isinstance(error, CannotConvert)
-            return Failure(error.sqlstate, error.message, error.detail, error.hint, of_values)
+            return Failure(error.sqlstate, error.message, error.detail, error.hint, error.of_values)
         case psycopg.Error():
             told = error.diag
             message = told.message_primary or str(error)
-            lost = "08006" if isinstance(error, psycopg.OperationalError) else "XX000"
-            state, of_values = error.sqlstate or lost, isinstance(error, psycopg.errors.FeatureNotSupported)
+            lost = ConnectionFailure if isinstance(error, psycopg.OperationalError) else InternalError
+            state = error.sqlstate or lost.sqlstate
+            of_values = is_of_values(state) or isinstance(error, psycopg.errors.FeatureNotSupported)
             return Failure(state, message, told.message_detail, told.message_hint, of_values)
         case _:
-            return Failure("XX000", f"internal error: {type(error).__name__}: {error}")
+            return Failure(InternalError.sqlstate, f"internal error: {type(error).__name__}: {error}")
 
 
 def log_failure(log: logging.Logger, query: Running, error: Exception, work: str = "result") -> None:

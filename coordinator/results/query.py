@@ -19,9 +19,7 @@ from catalog.capture.widening import (
     unstorable_columns,
     widen,
 )
-from catalog.consequences import is_of_values
 from catalog.errors import (
-    CannotConvert,
     ConcurrentChange,
     Error,
     ValueNotStorable,
@@ -152,7 +150,7 @@ class StandingQuery:
         try:
             return self._fire(connection, position, anew, False, wanted)
         except Error as error:
-            if not is_of_values(error.sqlstate) and not isinstance(error, CannotConvert):
+            if not error.of_values:
                 raise
             if not self.offsets and not has_come_since_copied(connection, query.id):
                 self._outgrow(connection, error)

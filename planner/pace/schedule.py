@@ -63,7 +63,9 @@ def goal_of(options: Mapping[str, object]) -> Goal:
         )
     except ValueError as error:
         raise InvalidParameterValue(
-            "the goal of a standing query cannot be read", detail=str(error)
+            "the goal of a standing query cannot be read",
+            detail=f"{error}.",
+            hint="Give its options again: ALTER STANDING QUERY … SET (FINAL_WORK = 0.05, MAX_PACE = 100).",
         ) from error
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from catalog.errors import CannotConnectNow
+from catalog.errors import CannotJudgeNow
 from catalog.postgres.signatures import Signatures
 from proxy.judging.exchange import HEADER, Ask, Forget, Key, Learn, Outcome, send
 
@@ -74,7 +74,7 @@ class Judges:
                 (length,) = HEADER.unpack(await reader.readexactly(HEADER.size))
                 outcome: Outcome = pickle.loads(await reader.readexactly(length))
             except (asyncio.IncompleteReadError, ConnectionError):
-                return CannotConnectNow("the query could not be judged", hint="Try again.")
+                return CannotJudgeNow()
             finally:
                 writer.transport.abort()
             return outcome

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from catalog.errors import Error, StatementTooComplex
+from catalog.errors import Error, QueryNotJudged, StatementTooComplex
 from catalog.postgres.signatures import Signatures
 from proxy.judging.exchange import Ask, Forget, Key, Learn, Message, Outcome, receive, send
 from proxy.judging.judge import judge, read_question
@@ -118,7 +118,7 @@ class Judging:
 def _killed(number: int) -> Error:
     if number == signal.SIGXCPU:
         return StatementTooComplex("the query takes too long to be planned", hint=_HINT)
-    return Error("the query could not be judged", detail=f"Its process ended with signal {number}.")
+    return QueryNotJudged(f"Its process ended with signal {number}.")
 
 
 def _judge_and_exit(signatures: Signatures, words: str, line: socket.socket, cpu_seconds: int) -> None:
@@ -155,7 +155,7 @@ def judged(signatures: Signatures, words: str) -> Outcome:
         return StatementTooComplex("the query takes too much memory to be planned", hint=_HINT)
     except Exception as bug:
         log.exception("a query could not be judged")
-        return Error("the query could not be judged", detail=repr(bug))
+        return QueryNotJudged(repr(bug))
 
 
 def main() -> None:

@@ -151,7 +151,7 @@ class Acceptor:
         except Error as error:
             tell(channel, error)
         except asyncio.CancelledError:
-            tell(channel, AdminShutdown("terminating connection due to administrator command"))
+            tell(channel, AdminShutdown())
         except (Refused, Closed, TimeoutError, OSError, ssl.SSLError) as error:
             log.debug("a connection ended before its login: %r", error)
         finally:

@@ -15,7 +15,7 @@ from typing import Final
 
 import psycopg
 
-from catalog.errors import CannotConnectNow, Error, InTransactionBlock, NotPrepared, ObjectNotInState
+from catalog.errors import CannotJudgeNow, Error, InTransactionBlock, NotPrepared, ObjectNotInState
 from catalog.install.installer import install, is_installed, read_verifier
 from catalog.postgres.signatures import Signatures
 from catalog.postgres.signatures_reader import read_signatures
@@ -139,7 +139,7 @@ class Control:
                 signatures = await self._signatures_of(database, head.server)
             except psycopg.Error as error:
                 if not _is_unreachable(error):
-                    return CannotConnectNow("the query could not be judged", detail=_line(error))
+                    return CannotJudgeNow(detail=_line(error))
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return await self._judges.ask((database, head.server), signatures, asked)

@@ -96,7 +96,7 @@ class Worker:
         while self._acceptor.has_connections and loop.time() < deadline + _CLOSING_SECONDS:
             for relay in tuple(self._acceptor.relays):
                 if relay.idle or loop.time() > deadline:
-                    relay.end(AdminShutdown("terminating connection due to administrator command"))
+                    relay.end(AdminShutdown())
             await asyncio.sleep(_DRAIN_STEP_SECONDS)
 
     def _load_tls(self) -> ssl.SSLContext | None:

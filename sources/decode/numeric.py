@@ -47,11 +47,17 @@ class Digits:
         return digits
 
 
-def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
-    """The numbers as decimals; one that has no place in the decimal is an error, never rounded."""
-    count = values.read(">i2").astype(np.int64)
+def digit_counts(values: Values) -> NDArray[np.int64]:
+    """How many digits, to the base 10000, each number has; its length has to be theirs."""
+    count: NDArray[np.int64] = values.read(">i2").astype(np.int64)
     if (count < 0).any() or (values.lengths != 2 * count + HEADER).any():
         raise ProtocolViolation("a numeric has another length than its digits")
+    return count
+
+
+def decode_numeric(column: str, storage: Decimal, values: Values) -> pa.Array:
+    """The numbers as decimals; one that has no place in the decimal is an error, never rounded."""
+    count = digit_counts(values)
     sign = values.read(">u2", 4)
     negative = sign == NEGATIVE
     if (sign[~negative] != 0).any():

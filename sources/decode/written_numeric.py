@@ -13,7 +13,7 @@ from catalog.errors import ProtocolViolation
 from catalog.postgres.storage import MAX_DIGITS, Decimal
 from sources.decode.arrow import TEXT, VALUE
 from sources.decode.nulls import spread
-from sources.decode.numeric import HEADER, NEGATIVE, Digits, decode_numeric, last_position
+from sources.decode.numeric import HEADER, NEGATIVE, Digits, decode_numeric, digit_counts, last_position
 from sources.messages.octets import Mask, Values
 
 _SPECIAL: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
@@ -74,9 +74,7 @@ def _joined(parts: list[pa.Array]) -> pa.Array:
 
 def _fitting(storage: Decimal, values: Values) -> Mask:
     """Which of the values are numbers that have a place in the decimal."""
-    count = values.read(">i2").astype(np.int64)
-    if (count < 0).any() or (values.lengths != 2 * count + HEADER).any():
-        raise ProtocolViolation("a numeric has another length than its digits")
+    count = digit_counts(values)
     sign = values.read(">u2", 4)
     weight = values.read(">i2", 2).astype(np.int64)
     digits = Digits(values, count, weight)

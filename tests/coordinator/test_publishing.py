@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from catalog.errors import AnswerDiffers
+from catalog.errors import ResultDiffers
 from coordinator.publish.publishing import Answer, StoredColumn, apply_changes
 from tests.support.running.servers import Server
 
@@ -102,7 +102,7 @@ def test_the_last_columns_are_postgresqls(connection: psycopg.Connection) -> Non
 
 
 def test_a_row_that_is_not_there_is_noticed(connection: psycopg.Connection) -> None:
-    with pytest.raises(AnswerDiffers), connection.transaction():
+    with pytest.raises(ResultDiffers), connection.transaction():
         apply_changes(connection, _answer(connection), _changes([(1, "x", Decimal(1), None, None, -1)]))
     assert not _rows(connection)
 

@@ -37,7 +37,7 @@ from tests.support.deciding.model_shell import PATH, Killed, ModelShell
 
 TRIGGERS = ("on demand", "every 5 s", "every 60 s", "every 10 rows", "every 100 rows")
 FAILURES = (
-    Failure("22012", "division by zero"),
+    Failure("22012", "division by zero", of_values=True),
     Failure("55P03", "lock timeout"),
     Failure("40001", "concurrent change"),
     Failure("53100", "disk full"),
@@ -333,7 +333,7 @@ def test_an_early_run_that_failed_is_tried_again_at_the_next_mark() -> None:
     one = coordinator(query)
     one.until_it_waits()
     one.shell.database.changes[1] = [(2, 30)]
-    one.shell.database.position, query.faults = 2, [Failure("22012", "division by zero")]
+    one.shell.database.position, query.faults = 2, [Failure("22012", "division by zero", of_values=True)]
     [_read, run] = (action for action in one.until_it_waits() if isinstance(action, ReadPaths | RunEarly))
     assert isinstance(run, RunEarly)
     assert not run.consolidate

@@ -43,7 +43,7 @@ from planner.pace.paths import Path
 from tests.support.deciding.model_database import ModelDatabase, ModelQuery, trigger
 
 PATH = Path(1, 0)
-NO_DIVISION = Failure("22012", "division by zero")
+NO_DIVISION = Failure("22012", "division by zero", of_values=True)
 
 
 class Killed(BaseException):
