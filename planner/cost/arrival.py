@@ -1,4 +1,4 @@
-"""Which rows of two sides can meet, where the values that are equal come with rows.
+"""Estimates which rows of two sides can meet where the values that they join by arrive along with the rows.
 
 The n-th part of such values comes with the n-th part of the rows, on both sides. So a change's new rows have
 the values between where the buffer stood and where it stands; a content has all up to where it stands.
@@ -22,8 +22,8 @@ from planner.delta.weighted import Moment
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Of a side's new rows, and of all others, those with values that the other side has; and which share of
-    all values these are."""
+    """The shares of a side's new rows, and of its other rows, with values that the other side has; and the
+    share of all values that these are."""
 
     of_new: Share
     of_others: Share
@@ -35,20 +35,20 @@ ALL: Final = Meeting(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of the values that grow with rows, as shares of all that ever come."""
+    """A range of values that arrive with rows, as shares of all values that ever arrive."""
 
     start: Share
     end: Share
 
     def common(self, other: Range) -> Vector:
-        """How long the common part of both ranges is."""
+        """The length of the common part of both ranges."""
         start, end = np.maximum(self.start, other.start), np.minimum(self.end, other.end)
         length: Vector = np.maximum(end - start, 0.0)
         return length
 
 
 def meeting(condition: Scalar, left: NodeEstimate, right: NodeEstimate) -> Callable[[FiringInputs], Meeting]:
-    """Which of the left side's rows meet values of the right one, as a function of firings."""
+    """Which rows of the left side have values that the right side has, as a function of firings."""
     pair = both_grow(condition, left.columns, right.columns)
     grows = growing_pairs(condition, left.columns, right.columns)
     if pair is None:
@@ -68,7 +68,7 @@ def meeting(condition: Scalar, left: NodeEstimate, right: NodeEstimate) -> Calla
 
 
 def recent(condition: Scalar, left: NodeEstimate, right: NodeEstimate) -> Callable[[FiringInputs], Share]:
-    """The share of just arrived rows among those of a content that meet what came on the other side."""
+    """Of the rows of a content that meet the other side's change, the share that has only just arrived."""
     pair = both_grow(condition, left.columns, right.columns)
     if pair is None:
         buffers = [leaf[0] for leaf in left.origin if isinstance(leaf, tuple) and leaf[1] is Moment.AFTER]
@@ -84,7 +84,7 @@ def recent(condition: Scalar, left: NodeEstimate, right: NodeEstimate) -> Callab
 
 
 def _range(firing: FiringInputs, side: NodeEstimate, column: Spread) -> Range:
-    """The values that a side has of a column."""
+    """The range of a column's values that a side has."""
     if column.fresh:
         return Range(firing.arrived((column.source,), before=True), firing.arrived((column.source,)))
     return Range(0.0, firing.arrived((column.source,), before=side.before))

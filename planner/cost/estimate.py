@@ -1,7 +1,7 @@
-"""How many rows each node of a delta plan gives in a firing: what comes, what is replaced, and what goes.
+"""Estimates how many rows each node of a delta plan gives in a firing: inserted, replaced and deleted ones.
 
-A subplan is read once, into functions over vectors with an entry for each firing; what they need not know of
-a firing is settled then. A firing's parts are taken as drawn evenly from all that ever comes.
+A subplan is turned once into functions over vectors that have an entry for each firing; all that does not
+depend on firings is computed then. The rows of a firing are taken as drawn evenly from all that ever arrive.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BufferEstimate:
 
 @dataclass(slots=True)
 class Estimator:
-    """Reads the steps of a subplan. `from_scratch`: what is read as a change is the whole content."""
+    """Turns steps of a subplan into estimates. `from_scratch`: a change is the whole content."""
 
     buffers: Mapping[int, BufferEstimate]
     from_scratch: bool
@@ -66,7 +66,7 @@ class Estimator:
             case (
                 weighted.AsSet(input=child) | weighted.DeltaFilter(input=weighted.PartialAggregate() as child)
             ):
-                return self.node(child)  # which groups go is seen in the end: `reconciled`
+                return self.node(child)  # `reconciled` decides in the end which groups go
             case weighted.DeltaFilter(input=child):
                 return _filtered(node, self.node(child))
             case weighted.DeltaProject(input=child):
@@ -113,7 +113,7 @@ class Estimator:
         )
 
     def _holds(self, guard: weighted.Guard) -> bool:
-        """That each child has its parent is not known before a firing."""
+        """The general outcome: before a firing it is unknown whether each child has its parent."""
         if self.from_scratch:
             return True
         return not guard.level and all(self.buffers[buffer].only_grows for buffer in guard.appended)
@@ -132,7 +132,7 @@ def _rows(node: weighted.Rows) -> NodeEstimate:
 
 
 def _filtered(where: weighted.DeltaFilter, child: NodeEstimate) -> NodeEstimate:
-    """The share of rows for which the condition is true: before as after they are replaced."""
+    """The rows for which the condition is true: the same share before and after they are replaced."""
     share = share_of(where.condition, child.columns)
     rows = child.above(where, lambda _, inputs: inputs[0].kept(share, share))
     return replace(rows, columns=filtered(child.columns, where.condition, share))

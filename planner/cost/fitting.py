@@ -1,4 +1,4 @@
-"""Weights of the cost model from firings that were measured."""
+"""Fits the weights of the cost model to measured firings."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from planner.cost.weights import Weights
 from planner.cost.work import FEATURES
 
 _BELIEF: Final = 5.0
-"""The defaults count as much as so many firings of the typical size."""
+"""The defaults count as much as this number of firings of typical size."""
 
 _ORDER: Final = 4.0
-"""What is so many times as much is of another order."""
+"""Firings that differ by this factor are of different orders of magnitude."""
 
 _SURE: Final = 0.9
 _FEWEST: Final = 10
-"""Firings from which on their own spread is believed."""
+"""From this number of firings on, their own spread is believed."""
 
 
 def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weights:
     """The weights, none below zero, with the least squared error relative to the size of each firing.
 
-    The latest firing comes first. The defaults are first made those of a machine as fast as this one. What is
-    not seen in the firings stays as they are then; the fewer there are, the more does all else.
+    The latest firing comes first. The defaults are first scaled to the speed of this machine. Weights that
+    the firings tell nothing of keep these defaults, and the fewer firings there are, the closer all others
+    stay.
     """
     known = defaults or Weights()
     seen = _various(measurement for measurement in measured if measurement.work > 0.0)
@@ -39,7 +40,7 @@ def fit(measured: Iterable[Measured], defaults: Weights | None = None) -> Weight
     sizes = np.sqrt(works * max(float(np.median(works)), 1e-9))  # neither the small nor the large alone
     usual = vector_of(known) * _speed(works, rows @ vector_of(known))
     scaled = rows * usual / sizes[:, None]
-    # A row for each weight pulls it to its default, by as much as it is seen in a typical firing.
+    # A row for each weight pulls it to its default, as strongly as a typical firing depends on it.
     pull = np.diag(np.full(len(FEATURES), np.sqrt(_BELIEF) * 0.1 + 1e-6))
     matrix = np.vstack([scaled, pull])
     target = np.concatenate([works / sizes, pull.sum(axis=1)])
@@ -55,9 +56,10 @@ def vector_of(weights: Weights) -> Vector:
 
 
 def _various(measured: Iterable[Measured]) -> Sequence[Measured]:
-    """Of the firings of a subplan that had as much of everything to do the latest, in orders of magnitude.
+    """Of firings of a subplan with features of the same orders of magnitude, only the latest.
 
-    A hundred alike tell no more than one; what a process took that had just begun is forgotten with the next.
+    A hundred alike tell no more than one, and the times of a process that had just begun are dropped with the
+    next.
     """
     latest: dict[tuple[str, tuple[int, ...]], Measured] = {}
     for measurement in measured:
@@ -67,7 +69,7 @@ def _various(measured: Iterable[Measured]) -> Sequence[Measured]:
 
 
 def _speed(works: Vector, predicted: Vector) -> float:
-    """How many times as much work firings took as predicted; of a few of them only a part is believed."""
+    """The factor between measured and predicted work; a few firings are believed only in part."""
     count = len(works)
     return float(np.median(works / np.maximum(predicted, 1e-9)) ** (count / (count + 1.0)))
 
@@ -98,7 +100,7 @@ def non_negative_least_squares(matrix: Vector, target: Vector) -> Vector:
 
 
 def _latency(seen: Sequence[Measured], predicted: Vector, known: Weights) -> float:
-    """The ratio of seconds to predicted work that nine of ten firings keep to."""
+    """The ratio of seconds to predicted work that nine in ten firings do not exceed."""
     if len(seen) < _FEWEST:
         return known.latency
     seconds = np.array([measurement.elapsed for measurement in seen])

@@ -20,14 +20,14 @@ _EXTREMES: Final = (Tally.LEAST, Tally.GREATEST)
 
 
 def tallied(node: PartialAggregate, child: NodeEstimate) -> NodeEstimate:
-    """A row for each group that a row belongs to."""
+    """Partial aggregates: a row for each group that some row belongs to."""
     groups = _by_keys(node, child, any(column.tally in _EXTREMES for column in node.columns))
     spreads = {column.field.column: _spread(column, child, groups.rows) for column in node.columns}
     return replace(groups, columns={**groups.columns, **spreads})
 
 
 def grouped(node: Groups, child: NodeEstimate) -> NodeEstimate:
-    """Groups estimated as tallies are; what an aggregate gives is taken to have always changed."""
+    """Groups, estimated like partial aggregates; their values are taken to change whenever a row does."""
     groups = _by_keys(node, child, False)
     spread = _of_groups(groups.rows, Moves.ALWAYS, groups.rows)
     return replace(
@@ -36,7 +36,7 @@ def grouped(node: Groups, child: NodeEstimate) -> NodeEstimate:
 
 
 def first(node: First, child: NodeEstimate) -> NodeEstimate:
-    """At most so many rows; new rows have the same share of them as of all."""
+    """The first rows: at most `most`; new rows have the same share of them as of all rows."""
     most = np.inf if node.limit is None else float(node.limit)
 
     def formula(firing: FiringInputs, inputs: Sequence[RowCounts]) -> RowCounts:
@@ -48,7 +48,7 @@ def first(node: First, child: NodeEstimate) -> NodeEstimate:
 
 
 def _by_keys(node: PartialAggregate | Groups, child: NodeEstimate, extremes: bool) -> NodeEstimate:
-    """A row replaced by one with other keys belongs to two groups; of a new key each row is a group."""
+    """A row replaced by one with other keys belongs to two groups; each row with a new key is a group."""
     keys = frozenset(key.column for key in node.keys)
     domain = combinations(sorted(keys), child.columns, max(child.rows, 1.0))
     twice = any(child.columns[key].moves is not Moves.NEVER for key in keys)
@@ -83,7 +83,7 @@ def _by_keys(node: PartialAggregate | Groups, child: NodeEstimate, extremes: boo
 
 
 def _looked_at(rows: RowCounts, twice: bool) -> tuple[Vector, Vector]:
-    """How many keys rows have, and how many of these are of new rows; replaced ones have theirs `twice`."""
+    """How many keys the rows have, and how many of these are of new rows; `twice`: replaced rows have two."""
     if isinstance(rows, Content):
         return rows.rows, rows.rows
     replaced = rows.replacements * (2.0 if twice else 1.0)
@@ -95,7 +95,7 @@ def _gathered(node: PartialAggregate | Groups | First, child: NodeEstimate, form
 
 
 def _spread(tallied: Tallied, child: NodeEstimate, groups: float) -> Spread:
-    """How many values a tally has; one of tallies of the same groups has as many as these."""
+    """How many values a tally has; a tally of tallies of the same groups has as many as those."""
     match tallied.tally, tallied.value:
         case ((Tally.WEIGHT | Tally.COUNT), _):
             counts = constants.SPREAD_OF_COUNTS * (child.rows / max(groups, 1.0)) ** 0.5

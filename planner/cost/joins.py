@@ -1,4 +1,4 @@
-"""Estimates of nodes that bring rows of two sides together."""
+"""Estimates of nodes that join the rows of two sides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from planner.delta.weighted import KeySemiJoin, Pairs, SemiJoin
 def paired(node: Pairs, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate:
     """Each row of a change with its share of the other side's rows.
 
-    Where the condition looks at a value that moves, the old row's partners are others than the new one's.
+    Where the condition reads a value that a replacement changes, the old row and the new one have different
+    partners.
     """
     share = share_of_pairs(node.condition, left.columns, right.columns)
     change, other = (right, left) if _is_side(right, left) else (left, right)
@@ -55,7 +56,7 @@ def paired(node: Pairs, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate
 
 
 def matched(node: SemiJoin, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate:
-    """The left rows by the probability that one of so many right rows is a partner."""
+    """The left rows, times the probability that one of the right rows is a partner."""
     share = share_of_pairs(node.condition, left.columns, right.columns)
     met, seen = meeting(node.condition, left, right), right.compared_with(left)
     is_news = right.is_change or bool(right.changes)
@@ -91,7 +92,7 @@ def matched(node: SemiJoin, left: NodeEstimate, right: NodeEstimate) -> NodeEsti
 
 
 def among(node: KeySemiJoin, child: NodeEstimate, of: NodeEstimate) -> NodeEstimate:
-    """The rows by the share of all groups that something is among; each group once where it comes once."""
+    """The rows, times the share of all keys that the other side has; a key that comes once counts once."""
     keys = [key.column for key in node.keys]
     domain = combinations(keys, child.columns, max(child.rows, 1.0))
     once = of.keys is not None and of.keys <= set(keys)
@@ -110,7 +111,7 @@ def among(node: KeySemiJoin, child: NodeEstimate, of: NodeEstimate) -> NodeEstim
 
 
 def split(change: Change) -> Change:
-    """The change where what replaces a row is none of its key."""
+    """The change where a replaced row counts as one row deleted and another inserted."""
     none = np.zeros(len(change.inserts))
     inserts, deletes = change.inserts + change.replacements, change.deletes + change.replacements
     return Change(inserts, none, deletes, none, none)
@@ -119,17 +120,17 @@ def split(change: Change) -> Change:
 def _compared(
     node: Pairs | SemiJoin | KeySemiJoin, one: NodeEstimate, other: NodeEstimate, formula: Formula
 ) -> NodeEstimate:
-    """The one, after it was compared with the other."""
+    """The first side, restricted by having been compared with the other."""
     return replace(one.above(node, formula, other), changes=one.changes or other.changes)
 
 
 def _is_side(one: NodeEstimate, other: NodeEstimate) -> bool:
-    """Whether the one is what changes: the other is looked at."""
+    """Whether the first side is the change, with which the other side is looked up."""
     return (one.is_change, bool(one.changes)) > (other.is_change, bool(other.changes))
 
 
 def _as_met(columns: Spreads, pair: tuple[int, int] | None, other: Spreads) -> Spreads:
-    """Values that are equal to those that came are as fresh as these."""
+    """The spreads, where values equal to new ones are new as well."""
     if pair is None:
         return columns
     place, arrived = pair[0], other[pair[1]]

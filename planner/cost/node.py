@@ -1,4 +1,4 @@
-"""What is known of a node of a delta plan in all its firings, and how its rows in each are computed."""
+"""The estimate of a node of a delta plan: facts that hold for all firings, and a formula for its rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Leaf: TypeAlias = tuple[int, Moment]
 """A buffer and the moment at which it is read."""
 
 Formula: TypeAlias = Callable[["FiringInputs", Sequence[RowCounts]], RowCounts]
-"""A node's rows in firings, from what these read and from the rows of the node's inputs."""
+"""The rows of a node in firings, from what the firings read and from the rows of its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferRows:
-    """A buffer's content before each firing and after it, and what came between."""
+    """A buffer's content before each firing and after it, and the change between them."""
 
     before: Content
     after: Content
@@ -30,28 +30,28 @@ class BufferRows:
 
     @property
     def new_share(self) -> Vector:
-        """The share of the content that came."""
+        """The share of the content that the change has brought."""
         there = np.maximum(self.after.rows, 1.0)
         return np.minimum(np.maximum((self.after.rows - self.before.rows) / there, 0.0), 1.0)
 
     def at(self, moment: Moment) -> RowCounts:
-        """What a leaf sees."""
+        """The rows that a leaf reads at the moment."""
         if moment is Moment.CHANGE:
             return self.change
         return self.before if moment is Moment.BEFORE else self.after
 
 
 def unchanging(rows: Vector) -> BufferRows:
-    """A buffer of which the content alone is looked at, also in place of its change."""
+    """A buffer whose content is read also in place of its change."""
     return BufferRows(content(rows), content(rows), content(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class FiringInputs:
-    """What is read in a row of firings: `new_share` of it is new.
+    """What consecutive firings read; `new_share` is the share of it that is new.
 
-    `rows_in_the_end` are those of buffers once everything has come, `own_rows` those of the content that the
-    subplan has written so far. `is_everything`: there is one firing, by which all comes that ever does.
+    `rows_in_the_end`: the rows of buffers once everything has arrived. `own_rows`: those of the content that
+    the subplan has written so far. `is_everything`: there is a single firing, to which everything arrives.
     """
 
     buffers: Mapping[int, BufferRows]
@@ -63,14 +63,14 @@ class FiringInputs:
     _rows: dict[NodeEstimate, RowCounts] = field(default_factory=dict)
 
     def rows(self, node: NodeEstimate) -> RowCounts:
-        """The rows of a node, which are computed once."""
+        """The rows of a node, computed once."""
         rows = self._rows.get(node)
         if rows is None:
             rows = self._rows[node] = node.formula(self, [self.rows(input) for input in node.inputs])
         return rows
 
     def arrived(self, sources: Iterable[int], *, before: bool = False) -> Vector:
-        """Which share has come, with a firing or `before` it, of the values that grow with these buffers."""
+        """The share of values growing with these buffers that has arrived by a firing, or `before` it."""
         product: Vector | None = None
         for source in sources:
             if source not in self.buffers:
@@ -88,12 +88,12 @@ class FiringInputs:
 class NodeEstimate:
     """A node over the estimates of its inputs.
 
-    `in_the_end` are its rows once everything has come. `is_change`: they come and go; else they are there.
-    `changes` are the buffers of which one has to change for it to be worked, `needs` the contents without
-    which it has no rows. `origin` is where its rows are from, `arrived` the changes among that. Rows cut down
-    to those that meet something of `restricted` stand for more. Each value of `keys` comes once. `retracted`:
-    a content with its sign changed. `before`: made of contents before the firing alone. `recent`: the share
-    of its rows that have only just come.
+    `in_the_end`: its rows once everything has arrived. `is_change`: its rows are changes, else content.
+    `changes`: the buffers one of which has to change for the node to be computed. `needs`: the contents
+    without which it has no rows. `origin`: the buffers that its rows are from. `arrived`: those of them read
+    as changes. `restricted`: what its rows were cut down to partners of; they stand for more rows. `keys`:
+    columns of which each value occurs once. `retracted`: it is a content with its sign changed. `before`: it
+    is made only of contents BEFORE. `recent`: the share of its rows that has only just arrived.
     """
 
     node: Weighted
@@ -114,17 +114,17 @@ class NodeEstimate:
 
     @property
     def rows(self) -> float:
-        """How many there are once everything has come."""
+        """The number of rows once everything has arrived."""
         return float(self.in_the_end.gross[0])
 
     def above(self, node: Weighted, formula: Formula, *others: NodeEstimate) -> NodeEstimate:
-        """A node over this one, and over others, that has the same properties."""
+        """A node over this one, and over others, with the same properties."""
         inputs = (self, *others)
         in_the_end = formula(EVERYTHING, [input.in_the_end for input in inputs])
         return replace(self, node=node, inputs=inputs, formula=formula, in_the_end=in_the_end)
 
     def compared_with(self, other: NodeEstimate) -> Callable[[RowCounts], Vector]:
-        """How many rows each of the other's is compared with: those left out would not have met it."""
+        """How many rows a row of the other side is compared with; rows cut off would not meet it."""
         is_cut = other.origin <= self.restricted
         return lambda rows: rows.stands_for if is_cut and isinstance(rows, Content) else rows.gross
 
@@ -135,4 +135,4 @@ def unchanged(_: FiringInputs, inputs: Sequence[RowCounts]) -> RowCounts:
 
 
 EVERYTHING: Final = FiringInputs({}, {}, np.ones(1), np.ones(1), is_everything=True)
-"""The firing by which everything comes, for nodes that read no buffer themselves."""
+"""The firing to which everything arrives, for nodes that read no buffer themselves."""

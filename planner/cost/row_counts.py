@@ -15,10 +15,10 @@ Share: TypeAlias = Vector | float
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Rows that come, are replaced by another row of the same key (a retraction and a row), and go.
+    """Rows that are inserted, replaced by a row of the same key (a retraction and a row), and deleted.
 
-    `moved` are the replacements in which an extreme or the first rows differ; `replaced_rows` are the rows
-    that are replaced, where one that is replaced again counts once.
+    `moved`: the replacements in which an extreme or the first rows differ. `replaced_rows`: the distinct rows
+    that are replaced; one that is replaced repeatedly counts once.
     """
 
     inserts: Vector
@@ -29,16 +29,16 @@ class Change:
 
     @property
     def gross(self) -> Vector:
-        """Rows with a weight, of either sign: a replacement counts twice."""
+        """The number of weighted rows, of either sign: a replacement counts twice."""
         return self.inserts + 2.0 * self.replacements + self.deletes
 
     @property
     def net(self) -> Vector:
-        """The number of rows by which a content grows."""
+        """The number of rows by which it grows a content."""
         return self.inserts - self.deletes
 
     def map(self, function: Callable[[Vector], Vector]) -> Change:
-        """The change of which each number is the function of this one's."""
+        """The change with the function applied to each number."""
         inserts, replacements, deletes = map(function, (self.inserts, self.replacements, self.deletes))
         return Change(inserts, replacements, deletes, function(self.moved), function(self.replaced_rows))
 
@@ -61,8 +61,8 @@ class Change:
 class Content:
     """Rows that are there.
 
-    `moved` are groups in which an extreme or the first rows differ from those before. `stands_for` is the
-    number of rows that these are left of, where they were cut down to those that some change meets.
+    `moved`: groups in which an extreme or the first rows differ from those before. `stands_for`: the number
+    of rows before they were cut down to those that some change meets.
     """
 
     rows: Vector
@@ -80,7 +80,7 @@ class Content:
         return self.rows
 
     def kept(self, of_new: Share, of_others: Share) -> Content:
-        """This share of the rows; `of_others` is that of the rows which they stand for."""
+        """This share of the rows; `of_others` applies to the rows that they stand for."""
         rows = self.rows * of_new
         is_whole = self.stands_for is self.rows and of_new is of_others
         stands_for = rows if is_whole else self.stands_for * of_others
@@ -115,14 +115,14 @@ def total(changes: Sequence[Change]) -> Change:
 
 
 def different(domain: Share, rows: Vector) -> Vector:
-    """How many different values so many rows have, drawn from a domain of this size."""
+    """How many distinct values this number of rows has, drawn from a domain of this size."""
     several = np.maximum(domain, 1.0 + 1e-9)
     expected: Vector = np.minimum(-several * np.expm1(rows * np.log1p(-1.0 / several)), domain)
     return expected
 
 
 def reached(share: float, rows: Vector) -> Vector:
-    """The probability that a row has a partner among so many, where each is one with this probability."""
+    """The probability that a row has a partner among this many rows, each being one with this probability."""
     if share >= 1.0:
         return np.minimum(rows, 1.0)
     shares: Vector = -np.expm1(rows * np.log1p(-share))
@@ -130,14 +130,14 @@ def reached(share: float, rows: Vector) -> Vector:
 
 
 def presence(rows: Vector) -> Vector:
-    """How likely it is that there is a row."""
+    """The probability that there is any row."""
     return np.minimum(rows, 1.0)
 
 
 def reconciled(change: Change, before: Vector, after: Vector) -> Change:
-    """The change such that it leads from the one number of rows of the content to the other.
+    """The change, adjusted to lead from one number of rows of the content to the other.
 
-    Inserts that have no new group are replacements, replacements of groups that are gone are deletes.
+    Inserts without a new group become replacements, replacements in groups that are gone become deletes.
     """
     gap = after - before - change.net
     missing, excess = np.maximum(gap, 0.0), np.maximum(-gap, 0.0)

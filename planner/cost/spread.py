@@ -1,4 +1,4 @@
-"""How the values of a column are spread over the rows of a node, as far as estimates need it."""
+"""How the values of a column are spread over the rows of a node."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from planner.facts.selectivity import selectivity
 
 
 class Moves(IntEnum):
-    """How often a column has another value in the row that replaces one."""
+    """How often a column changes when its row is replaced."""
 
     NEVER = 0
-    OFTEN = 1  # in half of them: a table's columns
+    OFTEN = 1  # in half of the replacements: columns of tables
     EXTREMES = 2  # where another row is the least, the greatest, or among the first
     ALWAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A column's values; at most `most` of them come. `source` is a buffer of which `rows` rows are left.
+    """The values of a column, at most `most`. They are from the buffer `source`, of which `rows` rows are
+    left.
 
-    One that `grows` gets new values as its source gets rows: half of all rows have half of the values. Those
-    of a change are `fresh` if its new rows have new ones.
+    A column that `grows` gets new values as its source gets rows: half of all rows have half of the values.
+    In a change it is `fresh` if new rows have new values.
     """
 
     values: ColumnStatistics
@@ -66,14 +67,14 @@ def share_of_pairs(condition: Scalar, left: Spreads, right: Spreads) -> float:
 
 
 def moves_of(value: Scalar, columns: Spreads) -> Moves:
-    """Whether the value is another one where rows are replaced."""
+    """How often the expression changes where rows are replaced."""
     return max(
         (columns[column].moves for column in references(value) if column in columns), default=Moves.NEVER
     )
 
 
 def filtered(columns: Spreads, condition: Scalar, share: float) -> Spreads:
-    """The spreads after a condition that so many rows meet; a column read alone has as many fewer values."""
+    """The spreads after a condition that this share of rows meets; a column read alone loses values too."""
     alone: dict[int, float] = {}
     for conjunct in conjuncts(condition):
         read = references(conjunct)
@@ -91,7 +92,7 @@ def filtered(columns: Spreads, condition: Scalar, share: float) -> Spreads:
 
 
 def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
-    """What is computed from other columns has no more values than they have pairs."""
+    """An expression has no more values than the columns that it reads have combinations."""
     if isinstance(value, Reference) and value.column in columns:
         return columns[value.column]
     read = [columns[column] for column in sorted(references(value)) if column in columns]
@@ -107,7 +108,7 @@ def computed(value: Scalar, columns: Spreads, rows: float) -> Spread:
 
 
 def looked_up(columns: Spreads, fresh: bool) -> Spreads:
-    """The spreads where those that grow are as fresh as the values that they are looked up by."""
+    """The spreads of rows that are looked up: growing columns are as fresh as the values looked up by."""
     return {
         number: replace(spread, fresh=fresh) if spread.grows and spread.fresh is not fresh else spread
         for number, spread in columns.items()
@@ -115,14 +116,14 @@ def looked_up(columns: Spreads, fresh: bool) -> Spreads:
 
 
 def limited(columns: Spreads, rows: float) -> Spreads:
-    """The spreads where there are only so many rows."""
+    """The spreads limited by the number of rows."""
     return {
         number: replace(spread, most=max(1.0, min(spread.most, rows))) for number, spread in columns.items()
     }
 
 
 def joined(condition: Scalar, change: Spreads, other: Spreads) -> Spreads:
-    """The spreads of pairs: equal columns have the fewer values; what new values look up is new."""
+    """The spreads of pairs: equated columns have the fewer values; rows looked up by new values are new."""
     new = both_grow(condition, change, other)
     fresh = new is not None and change[new[0]].fresh
     both = {**change, **looked_up(other, fresh)}
@@ -140,7 +141,7 @@ def growing(keys: Iterable[int], columns: Spreads) -> tuple[int, ...]:
 
 
 def growing_pairs(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, ...]:
-    """For each equality, the buffer with whose rows the number of values grows that pairs are spread over."""
+    """For each equality the buffer whose rows bring new values of the columns that are equated."""
     both, sources = {**left, **right}, list[int]()
     for conjunct in conjuncts(condition):
         pair = _equal(conjunct, both)
@@ -152,7 +153,7 @@ def growing_pairs(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int
 
 
 def both_grow(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, int] | None:
-    """Columns of both sides that are equal and get new values as rows come: then at the same time."""
+    """The equated columns of both sides that get new values as rows come; both get them at the same time."""
     both = {**left, **right}
     for conjunct in conjuncts(condition):
         pair = _equal(conjunct, both)
@@ -163,7 +164,7 @@ def both_grow(condition: Scalar, left: Spreads, right: Spreads) -> tuple[int, in
 
 
 def combinations(keys: Iterable[int], columns: Spreads, rows: float) -> float:
-    """How many groups there can be by these columns; those of one buffer have no more than it has rows."""
+    """How many groups there can be by these columns; columns of one buffer give no more than its rows."""
     sources: dict[int, tuple[float, float]] = {}
     for key in dict.fromkeys(keys):
         spread = columns[key]

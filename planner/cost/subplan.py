@@ -1,4 +1,4 @@
-"""A subplan as the estimates of its nodes: what firings give and have to do, and the content they lead to."""
+"""The estimate of a subplan: the rows that its firings write, their work, and the resulting content."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from planner.firing.specialise import Facts, specialise
 
 @dataclass(frozen=True, slots=True)
 class SubplanEstimate:
-    """The estimate of what firings do, or of computing everything that is there from scratch."""
+    """The estimate of firings, or of computing the whole content from scratch."""
 
     outcome: NodeEstimate
     work: SubplanWork
     rows_in_the_end: Mapping[int, float]
 
     def firing(self, buffers: Mapping[int, BufferRows], own_rows: Vector) -> FiringInputs:
-        """Firings that find these rows."""
+        """The inputs of firings that find these rows."""
         read = [buffers[buffer] for buffer in self.work.reads]
         arrived = sum((rows.change.gross for rows in read), 0.0 * own_rows)
         held = sum((rows.after.rows for rows in read), 0.0 * own_rows)
@@ -35,7 +35,7 @@ class SubplanEstimate:
 def estimated(
     subplan: Subplan, buffers: Mapping[int, BufferEstimate], own: BufferEstimate | None
 ) -> SubplanEstimate:
-    """The subplan over buffers of which this is known; without its `own`: from scratch."""
+    """The estimate of a subplan over these buffers; without its `own` content: from scratch."""
     reads = frozenset(subplan.reads)
     if own is None:
         subplan = specialise(subplan, Facts(lambda _: True, unwritten=reads | {subplan.writes}))

@@ -1,4 +1,4 @@
-"""Estimates of nodes that add up rows of bags: their sums, and what is left where rows cancel out."""
+"""Estimates of nodes that add bags: sums, and what is left of them where rows cancel out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def negated(node: Negate, child: NodeEstimate) -> NodeEstimate:
 
 
 def summed(node: Sum, inputs: Sequence[NodeEstimate]) -> NodeEstimate:
-    """All rows of all: of contents, of changes, of a content and its changes, or of contents less others."""
+    """All rows of the inputs: of contents, changes, a content and its changes, or contents minus others."""
     contents = tuple(place for place, input in enumerate(inputs) if not input.is_change)
     taken = tuple(place for place, input in enumerate(inputs) if input.retracted)
     changes = tuple(place for place in range(len(inputs)) if place not in {*contents, *taken})
@@ -60,7 +60,7 @@ def summed(node: Sum, inputs: Sequence[NodeEstimate]) -> NodeEstimate:
 
 
 def consolidated(node: Consolidate, child: NodeEstimate) -> NodeEstimate:
-    """The rows summed up: a row replaced by the same row is gone, and one replaced often is replaced once."""
+    """The rows consolidated: a row replaced by an equal one is gone, one replaced repeatedly counts once."""
     moves = max((spread.moves for spread in child.columns.values()), default=Moves.NEVER)
 
     def formula(_: FiringInputs, inputs: Sequence[RowCounts]) -> RowCounts:
@@ -71,7 +71,7 @@ def consolidated(node: Consolidate, child: NodeEstimate) -> NodeEstimate:
 
 
 def united(contents: Sequence[Content], keyed: bool) -> Content:
-    """All rows of contents. If `keyed` they have the same groups: they stand for those of the largest."""
+    """All rows of contents. If `keyed`, all have the same groups: as many as the largest content."""
     rows = contents[0].rows
     moved = contents[0].moved
     stands_for = rows if keyed else contents[0].stands_for
@@ -82,13 +82,13 @@ def united(contents: Sequence[Content], keyed: bool) -> Content:
 
 
 def renewed(there: Content, arrived: Change) -> Content:
-    """The content after a change: the rows that are then there."""
+    """The content after a change."""
     rows, stands_for = there.rows + arrived.net, there.stands_for + arrived.net
     return Content(np.maximum(rows, 0.0), there.moved, np.maximum(stands_for, 0.0))
 
 
 def paired(difference: Change) -> Change:
-    """Rows of a content after less those before: one that is in both replaces itself."""
+    """A content AFTER minus the same BEFORE: a row in both replaces itself."""
     both = np.minimum(difference.inserts, difference.deletes)
     replacements = difference.replacements + both
     moved = np.minimum(difference.moved, replacements)
@@ -96,9 +96,9 @@ def paired(difference: Change) -> Change:
 
 
 def between(difference: Change, arrived: Change, recent: Share) -> Change:
-    """Contents less others, and changes: rows that are in both contents are the same and fall out.
+    """Contents minus others, plus changes: rows in both contents cancel out.
 
-    So do, of those that are taken away, the `recent` ones: they have only just come.
+    So do the `recent` rows among those taken away, since they have only just arrived.
     """
     same = np.minimum(difference.inserts, difference.deletes)
     both = np.minimum(difference.deletes - same, arrived.inserts) * recent

@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Seconds of a processor for each of what a firing does: see `Features`.
+    """Seconds of a processor for one unit of each feature of a firing: see `Features`.
 
-    The defaults are what was fitted to queries of TPC-H on two cores, with a Java process of ten minutes.
-    `latency`: in nine of ten firings no more seconds pass than this times the work that was predicted.
+    The defaults were fitted to queries of TPC-H on two cores, in a Java process that had run for ten minutes.
+    `latency`: nine in ten firings take no more seconds than this times their predicted work.
     """
 
     jobs: float = 0.11
@@ -25,5 +25,5 @@ class Weights:
 
 
 def weights_from(kept: Mapping[str, float]) -> Weights:
-    """The weights that were kept; a weight that was not has its default, and unknown ones are left out."""
+    """The weights as they were kept; a missing weight has its default, an unknown one is ignored."""
     return Weights(**{weight.name: kept[weight.name] for weight in fields(Weights) if weight.name in kept})

@@ -1,4 +1,4 @@
-"""What firings of a subplan have to do, from its nodes and their rows, and what that costs."""
+"""The work of the firings of a subplan: features counted from its nodes and their rows, times weights."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planner.delta import weighted
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """How much firings have to do of each kind.
+    """How much work of each kind firings do.
 
-    `jobs` that are started, one for each firing in which anything came; `operators` of which the change is
-    there: joins and groupings; rows of `changes` and of `contents` that are read; rows `joined`, `gathered`
-    (grouped, or looked up by their group) and `written`.
+    `jobs`: jobs started, one for each firing to which anything arrived. `operators`: joins and groupings with
+    a change. `changes`, `contents`: rows read of either. `joined`, `gathered` (grouped, or looked up by their
+    group), `written`: rows.
     """
 
     jobs: Vector
@@ -36,14 +36,14 @@ FEATURES: Final = tuple(feature.name for feature in fields(Features))
 
 
 def work(features: Features, weights: Weights) -> Vector:
-    """What each firing costs: of each kind of work so much, times what it takes."""
+    """The work of each firing in seconds of a processor: features times weights."""
     cost: Vector = sum(getattr(features, name) * getattr(weights, name) for name in FEATURES)
     return cost
 
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """When something is done: one of these buffers has `changed`, and none of these contents is empty."""
+    """When a part is computed: if one of these buffers has `changed`, and none of these contents is empty."""
 
     changed: frozenset[int]
     filled: frozenset[Leaf]
@@ -51,7 +51,7 @@ class Precondition:
 
 @dataclass(slots=True)
 class SubplanWork:
-    """What a subplan has to do: which nodes' rows are joined and gathered, and what is done when."""
+    """The parts of a subplan's work: nodes whose rows are joined or gathered, and when each part is done."""
 
     reads: frozenset[int]
     changes: set[int] = field(default_factory=set)
@@ -61,7 +61,7 @@ class SubplanWork:
     gathered: list[NodeEstimate] = field(default_factory=list)
 
     def features(self, firing: FiringInputs, outcome: NodeEstimate) -> Features:
-        """What these firings have to do, of which `outcome` is written."""
+        """The features of these firings, which write `outcome`."""
         none = np.zeros(len(firing.own_rows))
         arrived = {buffer: firing.buffers[buffer].change.gross for buffer in self.reads}
         jobs = presence(sum(arrived.values(), none))
@@ -85,7 +85,7 @@ class SubplanWork:
         )
 
     def add(self, estimate: NodeEstimate, when: Precondition) -> None:
-        """The work of the node and of what is below it, which is done `when` that of the node above is."""
+        """Add the work of the node and of all below it, which is done `when` that of the node above is."""
         match estimate.node:
             case weighted.Read(buffer=buffer, moment=weighted.Moment.CHANGE):
                 self.changes.add(buffer)
@@ -95,7 +95,7 @@ class SubplanWork:
                 pass
             case weighted.DeltaFilter() | weighted.DeltaProject() | weighted.Negate() | weighted.Sum():
                 self._add_inputs(estimate, when)
-            case weighted.Choose() | weighted.AsSet():  # the one that was chosen stands for it
+            case weighted.Choose() | weighted.AsSet():  # the general outcome stands for both
                 self._add_inputs(estimate, when)
             case weighted.Pairs() | weighted.SemiJoin():
                 self.joined.append(estimate)
@@ -110,7 +110,7 @@ class SubplanWork:
                 assert_never(estimate.node)
 
     def _add_operator(self, estimate: NodeEstimate, when: Precondition) -> None:
-        """A join or a grouping: done, and what it reads read, once one of its changes is there."""
+        """Add a join or a grouping: it is computed, and its inputs are read, if it has any change."""
         if estimate.changes:
             when = Precondition(estimate.changes, estimate.needs)
         self.operators[when] += 1

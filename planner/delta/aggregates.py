@@ -1,7 +1,7 @@
-"""What changes of the input do to a node with a state of its own: groups, and the first rows.
+"""How nodes that keep a state follow changes of their input: groups, and the first rows.
 
-Each writes what it stores, so its state Y0 is its own buffer's content; readers compute from that. A change
-is written without what stays the same.
+Such a node writes what it stores, so its state Y0 is the content of its own buffer, from which readers
+compute the columns. Rows that stay the same are not written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planner.delta.weighted import (
 
 
 def difference(after: Weighted, before: Weighted) -> Weighted:
-    """The change dY = Y1 - Y0 of a result that was computed anew."""
+    """The change dY = Y1 - Y0 of a result that was computed from scratch."""
     return Consolidate(Sum((after, Negate(before)), fields(after)))
 
 
@@ -68,6 +68,6 @@ def first_recomputed(top: Top, before: Weighted, after: Weighted) -> Weighted:
 def first_merged(top: Top, before: Weighted, change: Weighted) -> Weighted:
     """Y1 = the first rows of Y0 + dX, without an offset and where dX has no negative weight.
 
-    A row that is not among the first of X0 is not among those of X0 + dX: what was before it still is.
+    A row that is not among the first of X0 is not among those of X0 + dX: all rows before it are still there.
     """
     return first_recomputed(top, before, Sum((before, change), fields(before)))

@@ -1,4 +1,4 @@
-"""What holds of every delta plan: looked at when it is derived, and of each subplan made for a firing."""
+"""Invariants of delta plans, checked when a plan is derived and when a subplan is specialised."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _Types = Mapping[int, SqlType]
 
 
 def check_delta(plan: DeltaPlan) -> None:
-    """Buffers are numbered by their places, each is written once and after all that it is made of."""
+    """Each buffer is numbered by its place, and written once, after the buffers that it is computed from."""
     assert [buffer.number for buffer in plan.buffers] == list(range(len(plan.buffers)))
     written: set[int] = set()
     unwritten = {subplan.writes for subplan in plan.subplans}
@@ -56,7 +56,7 @@ def check_delta(plan: DeltaPlan) -> None:
 
 
 def check_subplan(subplan: Subplan) -> None:
-    """Steps use earlier ones; buffers that are read are declared; columns are there where they are read."""
+    """Steps use earlier steps only; all buffers read are declared; inputs have the columns read of them."""
     steps: dict[int, tuple[Field, ...]] = {}
     for step in subplan.steps:
         assert step.number not in steps, f"step {step.number} is there twice"

@@ -1,4 +1,4 @@
-"""Parts that a plan has several times: worked and stored once, read under each one's columns."""
+"""Parts that occur several times in a plan: computed and stored once, and read under the columns of each."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _Key: TypeAlias = tuple[Plan, frozenset[int]]
 
 @dataclass(slots=True)
 class Common:
-    """The nodes that are stored already, with their fields under the numbers that equal plans share."""
+    """The nodes that are stored already, with columns renumbered so that equal plans are equal values."""
 
     known: dict[_Key, tuple[Moments, Mapping[int, Field]]] = field(default_factory=dict)
 
     def find(self, plan: Plan, given: frozenset[int], store: Callable[[], Moments]) -> Moments:
-        """The content of a node by the columns `given`; stored now, unless that of an equal one is.
+        """The content of a node by the columns `given`; it is stored now unless an equal node is stored
+        already.
 
-        Equal plans have equal rows: what differs is what the columns are called.
+        Equal plans have equal rows; only the names of their columns differ.
         """
         key, columns = _shared(plan, given)
         if key not in self.known:
@@ -39,7 +40,7 @@ class Common:
 
 
 def _shared(plan: Plan, given: frozenset[int]) -> tuple[_Key, Mapping[int, Field]]:
-    """The plan with columns numbered as they come, and its own columns by these numbers."""
+    """The plan with its columns numbered in order of appearance, and the original columns by number."""
     same, numbers = renumbered(transform(plan, _unnamed), Numbers())
     columns = {numbers[field.column].column: field for field in fields(plan)}
     return (same, frozenset(number for number, field in columns.items() if field.column in given)), columns

@@ -1,4 +1,4 @@
-"""From a query to its delta plan: where it is cut into subplans, and what each of them keeps."""
+"""Derives the delta plan of a query: where the query is cut into subplans, and what each of these keeps."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def derive(
 ) -> DeltaPlan:
     """The delta plan of an unnested query; each node takes the first of the methods that it can.
 
-    It uses the constraints of these tables. Inner joins are worked all at once, or else two by two with
-    what lies between them stored.
+    It uses the constraints of these tables. An inner join of several inputs is computed at once, or with
+    `store_joins` two by two, with the intermediate results stored.
     """
     derivation = _Derivation(
         numbers_after(query.plan), methods, tables, store_joins, environment, KnownProperties(tables)
@@ -85,7 +85,7 @@ def derive(
 
 @dataclass(slots=True)
 class _Derivation:
-    """The plan so far. `needed` are everywhere the columns that are read above."""
+    """The plan so far. `needed` are always the columns that are read by the nodes above."""
 
     numbers: Numbers
     methods: tuple[Method, ...]
@@ -131,7 +131,7 @@ class _Derivation:
                 return self.moments(plan, needed).change
 
     def _joined(self, plan: Plan) -> tuple[tuple[Plan, ...], tuple[Scalar, ...]]:
-        """The inputs and conditions of the inner join that the plan is; of another plan itself."""
+        """The inputs and conditions of an inner join; any other plan is its own only input."""
         if not self.store_joins:
             return flattened(plan)
         match plan:
@@ -154,7 +154,7 @@ class _Derivation:
         return fresh_by(conditions, self.writer.buffers, self.tables)
 
     def moments(self, plan: Plan, needed: Columns) -> Moments:
-        """The node's content at any moment: from a buffer of its own unless it is little over others'."""
+        """The node's content at any moment: from its own buffer, or computed from cheap inputs."""
         match plan:
             case Filter() | Project() | Union() if _is_cheap(plan):
                 below = zip(children(plan), needed_below(plan, needed), strict=True)
@@ -190,12 +190,12 @@ class _Derivation:
                 assert_never(plan)
 
     def _values(self, values: Values) -> Moments:
-        """dV = V - V0: the rows at the first firing, nothing after it."""
+        """dV = V - V0: all rows at the first firing, none later."""
         outcome = difference(Rows(values.rows, values.fields), self.writer.own(values.fields))
         return self.writer.write(_what(values), Method.LINEAR, Steps(), outcome)
 
     def _distinct(self, child: Plan, needed: Columns) -> Moments:
-        """Groups by all columns; by a constant where there is none: a group by nothing is always there."""
+        """Groups by all columns, or by a constant if there are none: a group by nothing is always there."""
         columns = fields(child)
         if not columns:
             child = Project(child, (Computed(self.numbers.field("one", BOOLEAN), TRUE),))
@@ -208,7 +208,7 @@ class _Derivation:
         tallies = tallying(aggregate, self.properties.of(aggregate.input).not_null, self.numbers)
         possible = {Method.RECOMPUTE}
         if tallies is not None:
-            # Which form a group's key has hangs on which of its rows are left.
+            # Which form a group's key is shown in depends on the rows that are left.
             linear = tallies.invertible and not any(
                 self.environment.groups_have_forms(field.type) for field in aggregate.keys
             )
@@ -267,7 +267,7 @@ class _Derivation:
 
 
 def _is_cheap(plan: Plan) -> bool:
-    """Whether the node's content is computed from its inputs' whenever it is looked at: not a join's."""
+    """Whether the node's content is computed at each use instead of being stored; never a join's."""
     match plan:
         case Filter() | Project() | Union():
             return all(map(_is_cheap, children(plan)))
@@ -276,13 +276,13 @@ def _is_cheap(plan: Plan) -> bool:
 
 
 def _appended(change: Weighted) -> Guard:
-    """That no buffer whose change is read takes a row away: then nor does what is computed from them."""
+    """The guard that no buffer whose change is read loses rows: then nothing computed from it does."""
     leaves = (leaf for leaf in within(change) if isinstance(leaf, Read))
     return Guard(tuple(sorted({leaf.buffer for leaf in leaves if leaf.moment is Moment.CHANGE})))
 
 
 def _method_of(plan: Plan) -> Method:
-    """Rows that have or have not a partner are recomputed where their partners change."""
+    """Rows selected by having, or not having, a partner are recomputed where their partners change."""
     inlined = (node for node in _inlined(plan) if isinstance(node, Join) and node.kind is not JoinKind.INNER)
     return Method.RECOMPUTE if any(inlined) else Method.LINEAR
 

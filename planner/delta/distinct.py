@@ -1,4 +1,4 @@
-"""Aggregates of different values, as aggregates of all values where each comes once."""
+"""Aggregates of distinct values, rewritten as plain aggregates over distinct rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from planner.algebra.logical import Aggregate, AggregateCall, Aggregated, Comput
 
 
 def distinct_first(aggregate: Aggregate, numbers: Numbers) -> Aggregate:
-    """count(DISTINCT x) by k = count(x) by k over the different pairs of k and x: which can be counted.
+    """count(DISTINCT x) by k = count(x) by k over the distinct pairs of k and x.
 
-    Only where all calls are of the same different values; else some would lose their repetitions.
+    Only where all calls are DISTINCT over the same values; another call would lose its duplicates.
     """
     values = {column.call.arguments for column in aggregate.columns if column.call.distinct}
     if len(values) != 1 or not all(_is_plain(column.call) for column in aggregate.columns):

@@ -1,9 +1,9 @@
-"""A fingerprint of what a plan keeps and computes: what was stored under another one cannot be used.
+"""The fingerprint of what a plan computes and stores. What a plan with another one has stored cannot be used.
 
 Two plans have the same fingerprint where every node is of the same kind, over the same inputs, in the same
 order. Kinds have names of their own here, and names that are only shown (of columns, of subplans) are left
-out: neither renaming a class nor renaming a column makes a result be computed anew. Whoever changes how a
-kind is written, or what a node of it computes, raises VERSION.
+out: neither renaming a class nor renaming a column causes a result to be computed from scratch. Whoever
+changes how a kind is written, or what its nodes compute, raises VERSION.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Written: TypeAlias = "list[Written] | str | int | bool | None"
 
 
 def fingerprint(delta: DeltaPlan, values: Iterable[Scalar], layout: int) -> str:
-    """The fingerprint of the plan, of the columns over what it gives, and of how rows are stored."""
+    """The fingerprint of the plan, of the columns computed while publishing, and of how rows are stored."""
     written: Written = [
         layout,
         [_buffer(buffer) for buffer in delta.buffers],

@@ -1,7 +1,8 @@
-"""What of an answer's columns PostgreSQL computes while publishing: what Spark would not give to the digit.
+"""Leaves to PostgreSQL, while publishing, the columns of the result that Spark would not compute to the
+digit.
 
-The stored answer holds the inputs of such an expression in its place. Rows are bags: that two of them may
-become equal only then changes nothing.
+The stored result holds the inputs of such an expression in its place. Two rows may become equal only while
+publishing, which does no harm since results are bags.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from planner.algebra.logical import (
 )
 from planner.delta.numbers.written import keep_digits
 
-# What is averaged, the function that sums it, and the type of the sum.
+# The averaged type: the function that sums it, and the type of the sum.
 _SUMS: Final = {
     INT2: (functions.SUM_INT2, INT8),
     INT4: (functions.SUM_INT4, INT8),
@@ -39,7 +40,7 @@ _SUMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A query whose outputs are what is stored, and the answer's columns as expressions over those."""
+    """A query whose outputs are stored, and the result's columns as expressions over them."""
 
     query: LogicalQuery
     values: tuple[Scalar, ...]
@@ -68,7 +69,7 @@ def finish(
 
 
 def _with_open_averages(plan: Plan) -> Plan:
-    """The plan with the averages of its topmost aggregate as quotients in a Project above all."""
+    """The plan in which averages of the topmost aggregate are quotients in a Project at the top."""
     filters: list[Scalar] = []
     columns = plan.columns if isinstance(plan, Project) else passing(fields(plan))
     child = plan.input if isinstance(plan, Project) else plan
@@ -116,7 +117,7 @@ def _parts(call: AggregateCall, name: str, numbers: Numbers) -> tuple[Aggregated
 
 
 def _quotient(total: Field, count: Field) -> Scalar:
-    """NULL where nothing is averaged, as the sum is."""
+    """The quotient; NULL where no value is averaged, as the sum is."""
     return Call(
         functions.NUMERIC_DIV, "/", Notation.OPERATOR, (_numeric(total), _numeric(count)), 0, SqlType(NUMERIC)
     )

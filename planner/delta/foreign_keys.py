@@ -1,4 +1,4 @@
-"""When new rows of one side of a join meet no old row of the other: a key's before anything refers to it."""
+"""Finds joins in which new rows of a parent meet no old row of the child, by a foreign key between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.delta.weighted import Buffer, Choose, Guard, Read, TableBuffer, Wei
 from planner.delta.weighted_tree import within
 
 Fresh: TypeAlias = Callable[[Moments, Moments], Guard | None]
-"""When no row of the first's change meets one of the second's content before; None where nobody knows."""
+"""When no row of the first's change meets one of the second's content BEFORE; None if that is unknown."""
 
 
 def fresh_by(conditions: Sequence[Scalar], buffers: Sequence[Buffer], tables: Tables) -> Fresh:
@@ -21,7 +21,7 @@ def fresh_by(conditions: Sequence[Scalar], buffers: Sequence[Buffer], tables: Ta
 
     Let P be the parent, C the child, and P0 and C0 of one position: there each key in C0 without a NULL is in
     P0. If dP takes nothing away, no key of it is in P0, since keys are unique in P0 + dP; so none is in C0.
-    C0 of another position may know keys that P0 does not: of rows that came since, or that have gone since.
+    C0 of another position may have keys that P0 lacks: those of rows inserted since, or deleted since.
     """
     equal = equal_pairs(conditions)
 
@@ -33,7 +33,7 @@ def fresh_by(conditions: Sequence[Scalar], buffers: Sequence[Buffer], tables: Ta
 
 
 def chosen(guard: Guard | None, shortcut: Weighted, general: Weighted) -> Weighted:
-    """The shortcut wherever the guard holds, if there is a guard."""
+    """The shortcut where the guard holds, else the general outcome; without a guard always the latter."""
     return general if guard is None else Choose(guard, shortcut, general)
 
 
@@ -44,7 +44,7 @@ def equal_pairs(conditions: Iterable[Scalar]) -> set[tuple[int, int]]:
 
 
 def _table(outcome: Weighted, buffers: Sequence[Buffer]) -> TableBuffer | None:
-    """The table of whose rows, under their columns' numbers, the outcome's are made one by one."""
+    """The table that the outcome's rows are made from one by one, with the numbers of its columns."""
     leaves = [buffers[leaf.buffer] for leaf in within(outcome) if isinstance(leaf, Read)]
     return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], TableBuffer) else None
 
@@ -52,7 +52,7 @@ def _table(outcome: Weighted, buffers: Sequence[Buffer]) -> TableBuffer | None:
 def _guard(
     parent: TableBuffer, child: TableBuffer, equal: set[tuple[int, int]], tables: Tables
 ) -> Guard | None:
-    """That the parent only grew and both are level, if the columns of a foreign key are all joined."""
+    """The guard that the parent only grew and both are level; None unless a whole foreign key is joined."""
     of_parent, of_child = _numbers(parent, tables), _numbers(child, tables)
     for key in tables[child.table].foreign_keys if child.table in tables else ():
         if key.parent != parent.table:

@@ -1,4 +1,4 @@
-"""What changes of the inputs do to an inner join of any number of them."""
+"""How an inner join of any number of inputs follows their changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.delta.weighted import Pairs, Rows, Sum, Weighted, fields
 Columns: TypeAlias = frozenset[int]
 
 MOST_TERMS: Final = 8
-"""Up to so many inputs each have a term with all others in it; the halves of more are joined first."""
+"""Up to so many inputs there is a term for each; more inputs are halved, and the halves joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ def inner_change(
 ) -> Weighted:
     """d(X1 x .. x Xn) = the sum over i of X1_1 x .. x dXi x .. x Xn_0, by these columns.
 
-    The inputs go from before to after one by one: what the i-th step changes is dXi with those that went
-    before it as they are after, and the others as they were. A summand whose change meets nothing old is
-    none, so parents go before their children.
+    The inputs go from BEFORE to AFTER one by one: the i-th term joins dXi with the earlier inputs AFTER and
+    the later ones BEFORE. A term whose change meets no old row is left out, so parents go before their
+    children.
 
-    That is n joins of n inputs. Of many inputs the changes of the first half are added up before they meet
-    the second half as it was, those of the second before they meet the first as it is after: n log n joins.
+    That is n joins of n inputs. Where there are many, the changes of the first half are added up before they
+    meet the second half BEFORE, and those of the second before they meet the first half AFTER: n log n joins.
     """
     parents = _parents(inputs, fresh)
     order = _parents_first(parents)
@@ -55,7 +55,7 @@ def inner_change(
 
 
 def _parents(inputs: Sequence[Input], fresh: Fresh) -> Mapping[int, frozenset[int]]:
-    """For each input those whose new rows none of its old ones refers to."""
+    """For each input its parents: those to whose new rows none of its old rows refers."""
     return {
         child: frozenset(
             parent
@@ -67,7 +67,7 @@ def _parents(inputs: Sequence[Input], fresh: Fresh) -> Mapping[int, frozenset[in
 
 
 def _parents_first(parents: Mapping[int, frozenset[int]]) -> list[int]:
-    """An order in which, as far as there is one, a parent stands before its children."""
+    """An order in which parents come before their children, as far as there is one."""
     ordered: list[int] = []
     waiting = list(parents)
     while waiting:
@@ -78,7 +78,7 @@ def _parents_first(parents: Mapping[int, frozenset[int]]) -> list[int]:
 
 
 def _neighbours_together(parents: Mapping[int, frozenset[int]], graph: JoinGraph) -> list[int]:
-    """The same, and each beside one that a condition connects it with: the latest possible before it."""
+    """The same order, changed so that each input follows the latest one that a condition connects it with."""
     ordered: list[int] = []
     waiting = set(parents)
     while waiting:
@@ -92,7 +92,7 @@ def _neighbours_together(parents: Mapping[int, frozenset[int]], graph: JoinGraph
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """Rows of some of the inputs that meet the conditions on these alone."""
+    """Rows joined from some of the inputs; they meet all conditions on these inputs."""
 
     rows: Weighted
     places: Places
@@ -100,7 +100,7 @@ class _Joined:
 
 @dataclass(frozen=True, slots=True)
 class _Telescope:
-    """The inputs in the order in which they go from before to after; `columns` are those of the outcome."""
+    """The inputs in the order in which they go from BEFORE to AFTER; `columns` are those of the outcome."""
 
     inputs: Sequence[Input]
     graph: JoinGraph
@@ -108,7 +108,7 @@ class _Telescope:
     columns: tuple[Field, ...]
 
     def change(self, steps: range, places: Places) -> _Joined:
-        """What these steps change of the join of these places, which the steps are among."""
+        """How these steps, which are among the places, change the join of the places."""
         columns = self._kept(places)
         if len(steps) <= MOST_TERMS:
             terms = [self._term(place, places, columns) for place in steps]
@@ -121,7 +121,7 @@ class _Telescope:
         return _Joined(Sum(tuple(terms), columns), places)
 
     def _term(self, place: int, places: Places, columns: tuple[Field, ...]) -> Weighted:
-        """What one step changes; nothing where the change meets none of the old rows of a later input."""
+        """The term of one step; nothing where its change meets no old row of a later input."""
         moments = self.inputs[place].moments
         alone = _Joined(moments.change, frozenset({place}))
         term = keep(self._met(alone, places, range(place, place + 1)), columns)
@@ -131,9 +131,9 @@ class _Telescope:
         return chosen(guard, Rows((), columns), term)
 
     def _met(self, change: _Joined, places: Places, steps: range) -> Weighted:
-        """The change that these steps make, with the rows of the other places that it meets.
+        """The change of these steps, joined with the rows of the other places.
 
-        They are joined one by one, by what makes the fewest pairs.
+        The places are joined one by one, those that make the fewest pairs first.
         """
         rows, joined, waiting = change.rows, set(change.places), set(places - change.places)
         unmet = self._unmet(change.places)
@@ -153,7 +153,7 @@ class _Telescope:
         return rows
 
     def _kept(self, places: Places) -> tuple[Field, ...]:
-        """The columns of these places that are read once the others have joined them."""
+        """The columns of these places that are still read once the others are joined."""
         if len(places) == len(self.inputs):
             return self.columns
         asked = references(*(requirement.condition for requirement in self._unmet(places)))
@@ -162,7 +162,7 @@ class _Telescope:
         return tuple(field for field in present if field.column in wanted)
 
     def _unmet(self, places: Places) -> list[Requirement]:
-        """The conditions that pairs of these places do not meet yet; a single input has met none."""
+        """The conditions still to be checked on pairs of these places; a single input has met none."""
         is_paired = len(places) > 1
         return [
             requirement

@@ -1,4 +1,4 @@
-"""Which inputs of an inner join its conditions connect, and how many partners a row finds over them."""
+"""The graph of an inner join: which inputs its conditions connect, and how many partners rows have."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NONE: Final[frozenset[int]] = frozenset()
 
 
 class Growth(IntEnum):
-    """How many pairs a further input may make of the rows that are joined, from few to many."""
+    """How many pairs another input may make of the joined rows, from few to many."""
 
-    ONE_FOR_EACH = 0  # at most one for each row that is joined, by a key of the further input
-    ONE_FOR_EACH_FURTHER = 1  # at most one for each row of the further input, by a key of those joined
+    ONE_FOR_EACH = 0  # at most one for each joined row, by a key of the other input
+    ONE_FOR_EACH_FURTHER = 1  # at most one for each row of the other input, by a key of the joined rows
     SOME = 2  # any number, under a condition
     ALL = 3
 
@@ -38,9 +38,9 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class JoinGraph:
-    """What is asked of a join's inputs again and again, worked out once.
+    """Facts about a join's inputs that are asked for again and again, computed once.
 
-    `equal` has for two places the columns of the second that are equal to some of the first.
+    `equal`: for two places the columns of the second that are equal to some column of the first.
     """
 
     requirements: tuple[Requirement, ...]
@@ -51,7 +51,7 @@ class JoinGraph:
     single: Places
 
     def growth(self, joined: Collection[int], further: int) -> Growth:
-        """What the further input makes of the inputs that are joined."""
+        """How many pairs the other input makes of the joined inputs."""
         met = [place for place in self.neighbours[further] if place in joined]
         equal = _NONE.union(*(self._equal(place, further) for place in met))
         if any(key <= equal for key in self.keys[further]):
@@ -62,7 +62,7 @@ class JoinGraph:
         return Growth.SOME if tied else Growth.ALL
 
     def connected(self, places: Iterable[int], within: Places) -> Places:
-        """The inputs and, of those within, as few others as conditions lead over from each to each."""
+        """The inputs, with as few others from `within` as it takes to connect them all by conditions."""
         first, *others = sorted(places)
         reached = {first}
         for place in others:
@@ -71,7 +71,7 @@ class JoinGraph:
         return frozenset(reached)
 
     def _way(self, start: Collection[int], end: int, within: Places) -> set[int]:
-        """A shortest way from the end to the start, or the end alone."""
+        """A shortest way from the end to the start; the end alone if there is none."""
         came_from = {end: end}
         waiting = [end]
         for place in waiting:
@@ -90,7 +90,7 @@ class JoinGraph:
         return self.equal.get((one, other), _NONE)
 
     def _is_one(self, place: int, other: int) -> bool:
-        """Whether a row of the place finds at most one in the other."""
+        """Whether a row of the place has at most one partner in the other."""
         equal = self._equal(place, other)
         return any(key <= equal for key in self.keys[other])
 

@@ -1,6 +1,6 @@
-"""What changes of the inputs do to a join, for any condition, NULLs, duplicates and both sides at once.
+"""How outer, semi- and anti-joins follow changes, for any condition, NULLs, duplicates, both sides at once.
 
-X |> Y are the rows of X without a partner in Y, X |x Y those with one; both are linear in X for a fixed Y.
+X |> Y has the rows of X without a partner in Y, X |x Y those with one; both are linear in X for a fixed Y.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def join_change(join: Join, left: Moments, right: Moments, fresh: Fresh, steps: 
 def _outer(left: Moments, right: Moments, condition: Scalar, fresh: Fresh, steps: Steps) -> Weighted:
     """L ->< R = L x R + padded(L |> R).
 
-    d(L x R) = dL x R0 + L1 x dR: of L1 only the affected rows meet dR, of R0 only the partners meet dL.
+    d(L x R) = dL x R0 + L1 x dR: only affected rows of L1 meet dR, and only partners in R0 meet dL.
     """
     partnership = _partnership(left, right, condition, fresh, steps)
     first = Pairs(left.change, partnership.partners, condition)
@@ -50,7 +50,7 @@ def _outer(left: Moments, right: Moments, condition: Scalar, fresh: Fresh, steps
 
 
 def _padded(rows: Weighted, columns: tuple[Field, ...]) -> Weighted:
-    """The rows with NULL in those columns that they have not."""
+    """The rows, with NULL in the columns that they lack."""
     present = {field.column for field in fields(rows)}
     values = (refer(field) if field.column in present else Constant(None, field.type) for field in columns)
     return DeltaProject(rows, tuple(map(Computed, columns, values)))
@@ -58,8 +58,8 @@ def _padded(rows: Weighted, columns: tuple[Field, ...]) -> Weighted:
 
 @dataclass(frozen=True, slots=True)
 class _Partnership:
-    """Left rows whose partners changed (`affected`), the right rows of BEFORE that matter (`partners`), and
-    which right rows there are as far as the condition sees them."""
+    """Left rows whose partners changed (`affected`), the right rows BEFORE that they can meet (`partners`),
+    and the distinct right rows BEFORE and AFTER by the columns that the condition reads."""
 
     change: Weighted
     affected: Weighted
@@ -69,7 +69,7 @@ class _Partnership:
     condition: Scalar
 
     def rows(self, negated: bool) -> Weighted:
-        """d(L |> R) = dL |> R0 + A |> R1 - A |> R0 with A = L1 |x dR; likewise with a partner.
+        """d(L |> R) = dL |> R0 + A |> R1 - A |> R0 with A = L1 |x dR; likewise for |x.
 
         L1 |> R1 - L0 |> R0 = (L1 |> R1 - L1 |> R0) + dL |> R0, and a row of L1 outside A has the same
         partners in R0 and R1, so it falls out of the bracket.
@@ -88,11 +88,11 @@ class _Partnership:
 def _partnership(
     left: Moments, right: Moments, condition: Scalar, fresh: Fresh, steps: Steps
 ) -> _Partnership:
-    """The states are looked at once each, and only where a row of the changes meets the condition.
+    """Each state is read once, and only the rows of it that meet the condition with a row of the changes.
 
-    Whether a row is present is the sum of its weights, so the partners are consolidated; R0 and R1 are bags,
-    so the sums are never negative. By only the columns that the condition reads: fewer rows, same truth. Of
-    dR the rows without a left row are there too; they are nobody's partners.
+    A row is present if the sum of its weights is positive, so the partners are consolidated; R0 and R1 are
+    bags, so no sum is negative. Only the columns that the condition reads are kept: fewer rows, same truth.
+    Rows of dR that no left row meets are kept as well, since they are partners of none.
     """
     new, old_and_new = (
         SemiJoin(rows, right.change, condition, negated=False) for rows in (left.change, left.after)

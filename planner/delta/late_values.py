@@ -1,4 +1,4 @@
-"""Values of groups that are computed only of the pairs that an inner join finds."""
+"""Computes values of groups only for the pairs that an inner join finds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def late_change(
 ) -> Weighted:
     """The change of an inner join: A x compute(B) = compute(A x B), the conditions likewise.
 
-    Rows are computed one by one, whatever they are paired with. An average costs more than finding out that
-    its group meets nothing, by columns that pass; what rows are paired by, though, has to be there before.
+    compute works on single rows, so it can follow the join. An average costs more than finding out, by other
+    columns, that its group meets nothing. Columns that the condition reads have to be computed before.
     """
     equal = {column for pair in equal_pairs(conditions) for column in pair}
     values: dict[int, Scalar] = {}
@@ -46,7 +46,7 @@ def late_change(
 
 
 def _values(moments: Moments) -> Mapping[int, Scalar]:
-    """What is computed from groups that are stored; nothing where rows are anything else."""
+    """The columns computed from stored groups; none if the rows are not of groups."""
     match moments:
         case Moments(before=DeltaProject(columns=columns), change=Consolidate(input=DeltaProject())):
             return {
@@ -57,7 +57,7 @@ def _values(moments: Moments) -> Mapping[int, Scalar]:
 
 
 def _stored(moments: Moments) -> Moments:
-    """The groups as they are stored; one that changed with no other value makes pairs that cancel out."""
+    """The groups as stored. A group that changed without any value changing gives pairs that cancel out."""
     match moments:
         case Moments(
             before=DeltaProject(input=before),

@@ -1,4 +1,4 @@
-"""What a batch of changes does to the rows of a node: the rules that are linear, and what all rules share.
+"""The linear delta rules, and what all delta rules share.
 
 X0 and X1 are a bag's content before and after a firing, dX its change: X1 = X0 + dX, where + adds weights.
 """
@@ -35,7 +35,7 @@ class Moments:
     after: Weighted
 
     def map(self, rule: Callable[[Weighted], Weighted]) -> Moments:
-        """The moments of a node that does this to each of them."""
+        """The moments of a node that applies the function to each moment."""
         return Moments(rule(self.before), rule(self.change), rule(self.after))
 
 
@@ -53,7 +53,7 @@ class Steps:
     steps: list[Step] = field(default_factory=list)
 
     def add(self, what: str, outcome: Weighted) -> StepRef:
-        """A step for an outcome that several later ones use."""
+        """Add a step for an outcome that several later steps use."""
         self.steps.append(Step(len(self.steps), what, outcome))
         return StepRef(len(self.steps) - 1, fields(outcome))
 
@@ -61,7 +61,7 @@ class Steps:
 def linear(plan: Filter | Project | Union, inputs: tuple[Weighted, ...], needed: frozenset[int]) -> Weighted:
     """The needed columns of f(X), at a moment or of a change.
 
-    d f(X) = f(dX): these treat each row by itself, so f(X0 + dX) = f(X0) + f(dX).
+    d f(X) = f(dX): these nodes treat each row by itself, so f(X0 + dX) = f(X0) + f(dX).
     """
     match plan:
         case Filter(condition=condition):
@@ -85,7 +85,7 @@ def keep(outcome: Weighted, columns: tuple[Field, ...]) -> Weighted:
 
 
 def consolidate(outcome: Weighted) -> Weighted:
-    """The outcome consolidated, but not again what it computes it from: weights pass through that."""
+    """The outcome, consolidated. Its inputs need not be: their weights pass through."""
     return Consolidate(_unconsolidated(outcome))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Method(Enum):
-    """How a result is updated: from change and state, so without retractions only, or from new content."""
+    """How a result is updated: from change and state, the same without retractions, or from new content."""
 
     LINEAR = "linear"
     COMBINE = "combine"
@@ -20,5 +20,5 @@ METHODS: Final = (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE)
 
 
 def methods_of(options: Mapping[str, object]) -> tuple[Method, ...]:
-    """In which order the options of a query have them tried: a forced one before the cheaper ones."""
+    """The methods in the order in which they are tried for a query with these options: a forced one first."""
     return tuple(sorted(METHODS, key=lambda method: method.value != options.get("METHOD")))

@@ -1,4 +1,4 @@
-"""What an aggregate stores so that it can go on from there, and how its columns are computed from that."""
+"""The tallies that an aggregate stores to continue from, and how its columns are computed from them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def positive(count: Scalar) -> Call:
 class Tallying:
     """The stored columns behind the keys, the first of them the number of rows, and the aggregate's columns.
 
-    `invertible`: what a negative weight adds takes away exactly what a positive one added.
+    `invertible`: adding a row with a negative weight undoes exactly what the positive weight did.
     """
 
     stored: tuple[Tallied, ...]
@@ -75,7 +75,7 @@ class Tallying:
 
     @property
     def merging(self) -> tuple[Tallied, ...]:
-        """The tallies that make of two rows of a group, of older and of newer input, the row of both."""
+        """The tallies that merge two rows of a group, one of older and one of newer input."""
         return tuple(
             Tallied(
                 column.field,
@@ -114,7 +114,7 @@ def _is_invertible(tallied: Tallied) -> bool:
 
 
 class _Ledger:
-    """Tallies under fresh numbers, each once however many calls need it."""
+    """Tallies under fresh column numbers; each is stored once, however many calls need it."""
 
     def __init__(self, numbers: Numbers, not_null: frozenset[int], has_keys: bool) -> None:
         self._numbers = numbers
@@ -130,15 +130,15 @@ class _Ledger:
         return refer(self.stored[tally, value].field)
 
     def count(self, value: Scalar, name: str) -> Reference:
-        """The number of rows where the value is not NULL: all where it never is."""
+        """The number of rows where the value is not NULL: of all rows if it never is NULL."""
         if is_never_null(value, self._not_null):
             return self.rows
         return self.tally(Tally.COUNT, value, f"{name} count", _INT8)
 
     def unless_none(self, value: Scalar, outcome: Scalar, name: str) -> Scalar:
-        """The outcome, NULL where no value is left: after a retraction a sum of nothing is 0.
+        """The outcome, or NULL where no value is left: after a retraction an empty sum is 0.
 
-        A group that is there by its keys has a row, so it has a value that is never NULL.
+        A group with keys has a row, so it always has a value of a column that is never NULL.
         """
         if self._has_keys and is_never_null(value, self._not_null):
             return outcome
@@ -147,7 +147,7 @@ class _Ledger:
 
 
 def _value(call: AggregateCall, name: str, ledger: _Ledger) -> Scalar | None:
-    """The call's value by the tallies it needs; None where it is not made of tallies."""
+    """The call's value from the tallies it needs; None if it cannot be computed from tallies."""
     if call.name == "count" and not call.arguments:
         if call.condition is None:
             return ledger.rows

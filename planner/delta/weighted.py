@@ -82,8 +82,8 @@ class Pairs:
 class SemiJoin:
     """The left rows, with their weights, that have (if `negated`: have not) a partner among the right rows.
 
-    The right side counts as a set of rows: a row is there if it comes at all, whatever its weight; so it
-    has to be consolidated and positive where that matters.
+    The right side counts as a set: any row in it counts, whatever its weight. So it has to be consolidated
+    and positive where that matters.
     """
 
     left: Weighted
@@ -94,7 +94,7 @@ class SemiJoin:
 
 @dataclass(frozen=True, slots=True)
 class KeySemiJoin:
-    """The rows, with their weights, whose keys some row of `of` has, whatever its weight.
+    """The rows, with their weights, whose keys are those of some row of `of`, whatever its weight.
 
     The keys are columns of both, under the same numbers; they are equal where they are not distinct.
     """
@@ -106,11 +106,11 @@ class KeySemiJoin:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What can be known of a firing from the figures of its batches, before anything is read.
+    """A condition on a firing that the figures of its batches decide, before anything is read.
 
     None of the buffers `appended` has a negative weight in its range. The contents BEFORE of each pair in
-    `level`, a parent and a child, are those of the same position, and each key of the child is there in the
-    parent: not so once a session whose triggers were off left a child alone.
+    `level`, a parent and a child, are those of the same position, and each key of the child is in the parent.
+    That fails once a session with triggers switched off has left a child without its parent.
     """
 
     appended: tuple[int, ...]
@@ -170,7 +170,7 @@ class Tally(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tallied:
-    """A column that a tally of an expression gives; WEIGHT has no value."""
+    """A column with the tally of an expression; WEIGHT has no expression."""
 
     field: Field
     tally: Tally
@@ -244,7 +244,7 @@ class TableBuffer:
 
 @dataclass(frozen=True, slots=True)
 class NodeBuffer:
-    """The changes of a node of the plan, or of what its rows are computed from (counts, partial sums)."""
+    """The changes of a node of the plan, or of counts and partial sums that its rows are computed from."""
 
     number: int
     what: str
@@ -281,8 +281,8 @@ class Subplan:
 class DeltaPlan:
     """Subplans in the order in which they can run; the last one's buffer holds the answer's changes.
 
-    A buffer's number is its place among the buffers. The first firing runs all subplans, also where nothing
-    changed: an aggregate without keys has its row from then on, and so have rows written out.
+    A buffer's number is its place among the buffers. The first firing runs all subplans even if nothing
+    changed, since an aggregate without keys and rows written out have rows from then on.
     """
 
     buffers: tuple[Buffer, ...]

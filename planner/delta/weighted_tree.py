@@ -28,7 +28,7 @@ from planner.delta.weighted import (
 
 
 def inputs(outcome: Weighted) -> tuple[Weighted, ...]:
-    """What the node works on."""
+    """The inputs of the node."""
     match outcome:
         case Read() | StepRef() | Rows():
             return ()
@@ -82,7 +82,7 @@ def with_inputs(outcome: Weighted, new: tuple[Weighted, ...]) -> Weighted:
 
 
 def within(outcome: Weighted) -> Iterator[Weighted]:
-    """The node and all below it, but not what its steps are made of."""
+    """The node and all nodes below it, without those inside the steps that it refers to."""
     yield outcome
     for input in inputs(outcome):
         yield from within(input)

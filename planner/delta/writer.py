@@ -1,4 +1,4 @@
-"""The buffers and subplans of a delta plan, one behind the other."""
+"""Collects the buffers and subplans of a delta plan in their order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Writer:
 
     @property
     def plan(self) -> DeltaPlan:
-        """The plan of all that was written; the result was written last."""
+        """The finished plan; the subplan written last computes the result."""
         return DeltaPlan(tuple(self.buffers), tuple(self.subplans))
 
     def table(self, scan: Scan, needed: frozenset[int]) -> Moments:
@@ -44,11 +44,11 @@ class Writer:
         return read(number, columns)
 
     def own(self, columns: tuple[Field, ...]) -> Weighted:
-        """What the subplan that is written next has written before."""
+        """The content that the next subplan has written so far: its own buffer BEFORE."""
         return Read(len(self.buffers), Moment.BEFORE, columns)
 
     def write(self, what: str, method: Method, steps: Steps, outcome: Weighted) -> Moments:
-        """A subplan with the outcome as its last step; the content of its buffer."""
+        """Add a subplan whose last step is the outcome; returns the content of its buffer."""
         number, columns = len(self.buffers), fields(outcome)
         steps.add(what, outcome)
         leaves = (leaf for step in steps.steps for leaf in within(step.outcome))

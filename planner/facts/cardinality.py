@@ -30,7 +30,7 @@ from planner.facts.selectivity import selectivity
 _GROUPS_SHARE: Final = 0.1
 
 _SCALES: Final = 3.0
-"""Numbers of digits behind the point that a column's numbers have: they come from one or a few writers."""
+"""How many scales the numbers of a column have: they come from one or a few writers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Estimate:
 
 
 def estimate(plan: Plan, statistics: Statistics) -> Estimate:
-    """What the plan is expected to give."""
+    """The estimated rows of the plan, and the distinct values of its columns."""
     match plan:
         case Scan(table=table, columns=columns):
             known = statistics.of(table)
@@ -97,7 +97,7 @@ def filter_rows(below: Estimate, condition: Scalar) -> Estimate:
 
 
 def join_rows(kind: JoinKind, left: Estimate, right: Estimate, condition: Scalar) -> Estimate:
-    """The pairs by the containment of keys, and what the kind of join adds or leaves out."""
+    """The pairs, if the larger side has all keys of the smaller, and what the kind of join adds or omits."""
     both = {**left.columns, **right.columns}
     share = 1.0
     for conjunct in conjuncts(condition):
@@ -140,7 +140,7 @@ def _of_value(value: Scalar, below: Estimate) -> ColumnStatistics:
 
 
 def most_values(value: Scalar) -> float:
-    """How many different values an expression has at most, whatever it is computed from."""
+    """The most distinct values that an expression can have."""
     match value:
         case Call(function=function) if function == functions.SCALE:
             return _SCALES

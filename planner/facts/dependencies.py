@@ -1,4 +1,4 @@
-"""Keys and functional dependencies: what follows from them, and what is left of them."""
+"""Keys and functional dependencies: what follows from them, and which of them nodes preserve."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Properties:
         return self.is_key(NONE)
 
     def determined(self, columns: Columns) -> Columns:
-        """The columns that rows agree on if they agree on these, by the dependencies one after the other."""
+        """The columns that rows agree on if they agree on these: the closure under the dependencies."""
         while True:
             more = columns.union(
                 *(dependency.on for dependency in self.dependencies if dependency.of <= columns)
@@ -75,8 +75,8 @@ class Properties:
     def project(self, columns: Columns) -> Properties:
         """Of each row only these of its columns.
 
-        A key is one as long as all its columns are there, and all that is left is one if it determines a key.
-        A dependency between what is left holds, also one that went by way of what is not.
+        A key remains one if all its columns are left; the columns left are a key if they determine one. A
+        dependency between columns left remains, also if it follows only by way of a dropped column.
         """
         keys = tuple(key for key in self.keys if key <= columns)
         if not keys and self.is_key(columns):
@@ -91,7 +91,7 @@ class Properties:
 
 
 def settled(properties: Properties) -> Properties:
-    """The same, unique columns that are never NULL among the keys, and the keys as small as can be."""
+    """The same, with unique columns that are never NULL as keys, and keys as small as possible."""
     keys = {*properties.keys, *(key for key in properties.unique if key <= properties.not_null)}
     properties = replace(properties, keys=tuple(keys))
     small = sorted({_smallest(properties, key) for key in keys}, key=lambda key: (len(key), sorted(key)))
@@ -108,7 +108,7 @@ def settled(properties: Properties) -> Properties:
 
 
 def _smallest(properties: Properties, key: Columns) -> Columns:
-    """The key without columns that the others determine."""
+    """The key without those of its columns that the others determine."""
     for column in sorted(key):
         if properties.is_key(key - {column}):
             key -= {column}

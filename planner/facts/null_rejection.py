@@ -20,7 +20,7 @@ from dialect.expressions.scalar import (
     Scalar,
 )
 
-# Operators of PostgreSQL are strict but for these on arrays and text that are none of ours.
+# PostgreSQL's operators are strict, but for some on arrays and text that are not supported here.
 _NOT_STRICT: Final = frozenset({"||"})
 
 
@@ -41,8 +41,8 @@ def rejects_nulls(condition: Scalar, columns: frozenset[int]) -> bool:
 
 
 def is_null(value: Scalar, columns: frozenset[int]) -> bool:
-    """Whether the value is NULL where all of these columns are: what it hangs on is, and every step is
-    strict."""
+    """Whether the value is NULL where all of these columns are: it depends on one of them by strict steps
+    alone."""
     match value:
         case Reference(column=column):
             return column in columns

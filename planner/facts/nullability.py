@@ -26,7 +26,7 @@ _TOTAL: Final = frozenset({"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", "
 
 
 def is_never_null(value: Scalar, not_null: frozenset[int]) -> bool:
-    """Whether the value is there where these columns are not NULL: nothing on the way makes a NULL."""
+    """Whether the value is never NULL where these columns are not: no step makes a NULL of other values."""
     match value:
         case Reference(column=column):
             return column in not_null

@@ -1,4 +1,4 @@
-"""What holds of a plan's rows whatever its tables hold, from their constraints, with the proofs."""
+"""Properties of a plan's rows that follow from the constraints of its tables, with the proofs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def properties(plan: Plan, tables: Tables) -> Properties:
 
 
 class KnownProperties:
-    """Properties of plans and of all their parts, each worked out once."""
+    """Properties of plans and of all their parts, each derived once."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -85,7 +85,7 @@ def _scan(scan: Scan, table: Table | None) -> Properties:
 
 
 def _values(values: Values) -> Properties:
-    """A column has no NULL where none is written; fewer than two rows are at most one."""
+    """Rows written out: a column has no NULL unless one is written; fewer than two rows are at most one."""
     constant = zip(*values.rows, strict=True) if values.rows else ((),) * len(values.fields)
     not_null = frozenset(
         field.column

@@ -1,4 +1,4 @@
-"""Columns whose last digits hang on the order in which floats were added: any order is right."""
+"""Columns whose last digits depend on the order in which floats were added; any order is right."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXACT: Final = frozenset({"count", "min", "max", "array_agg", "bool_and", "bool
 
 
 def rounded_outputs(query: LogicalQuery) -> tuple[bool, ...]:
-    """For each column of the answer whether it is a float that comes from a sum of floats."""
+    """For each column of the result whether it is a float computed from a sum of floats."""
     rounded = _rounded(query.plan)
     floats = {field.column for field in fields(query.plan) if field.type.oid in _FLOATS}
     return tuple(output.column in rounded & floats for output in query.outputs)

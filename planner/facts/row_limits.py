@@ -1,4 +1,4 @@
-"""How many rows a plan can have for one row of the query around it."""
+"""Whether a plan has exactly, or at most, one row for each row of the query around it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _single(plan: DependentPlan, tables: Tables, fixed: frozenset[int]) -> bool:
 def _single_pair(
     join: Join[DependentPlan] | DependentJoin[DependentPlan], tables: Tables, fixed: frozenset[int]
 ) -> bool:
-    """Whether there is one row on the left, whose columns then are fixed, with at most one partner."""
+    """Whether the left side has one row, whose columns are then fixed, with at most one partner."""
     columns, conditions = column_numbers(join), conjuncts(join.condition)
     match join.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
@@ -87,7 +87,7 @@ def _single_pair(
 def _with_fixed(
     fixed: frozenset[int], columns: frozenset[int], conditions: tuple[Scalar, ...]
 ) -> frozenset[int]:
-    """The columns that have one value: those equal to something that has, until no more are found."""
+    """The columns with a single value: those equated with such a value, until no more are found."""
     pairs = [
         (column.column, other)
         for condition in conditions

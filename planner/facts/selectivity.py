@@ -1,4 +1,4 @@
-"""Which share of rows satisfies a condition, from what is known of the columns in it."""
+"""Estimates the share of rows that satisfies a condition, from the statistics of its columns."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How often each path of a plan is worked."""
+"""How often each path of a plan is run."""

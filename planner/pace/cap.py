@@ -1,4 +1,4 @@
-"""How far a search goes where all work has a limit, and what is chosen of it where the goal is not met."""
+"""The cap on all work: how far a search goes, and which of its steps is chosen where the goal is not met."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from planner.pace.search import Raise
 
 _TRIMMED_OFF: Final = 1.5
-"""Settings that meet a goal are made cheaper in the end: those that cost this much more may come within."""
+"""Settings that meet a goal are trimmed in the end: steps above the cap by this factor may get below it."""
 
 _NOTHING: Final = 0.02
-"""Share of the first final work: a curve that comes no further down than this is not worth its price."""
+"""A curve that comes down by no more than this share of its first final work is not worth its price."""
 
 
 def within(steps: Iterable[Raise], most: float) -> Iterator[Raise]:
-    """The steps of a search as long as they may come within so much work."""
+    """The steps of a search as long as trimming may bring them below this much work."""
     for number, step in enumerate(steps):
         if number and step.outcome.total > most * _TRIMMED_OFF:
             return
@@ -23,12 +23,12 @@ def within(steps: Iterable[Raise], most: float) -> Iterator[Raise]:
 
 
 def affordable(steps: Sequence[Raise], most: float) -> Sequence[Raise]:
-    """The steps within so much work; the first one, which raises nothing, whatever it costs."""
+    """The steps that take at most this much work, and the first one, which raises nothing, in any case."""
     return [step for number, step in enumerate(steps) if not number or step.outcome.total <= most]
 
 
 def knee(steps: Sequence[Raise]) -> Raise:
-    """The step beyond which less is saved for what it costs than on the whole curve.
+    """The step beyond which a unit of work saves less than on the curve as a whole.
 
     That is the point farthest above the chord: with final work f and total work t from the first step to the
     step of the least final work, the greatest (f0 - f) / (f0 - fn) - (t - t0) / (tn - t0). For steps (1, 1),

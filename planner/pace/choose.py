@@ -1,4 +1,4 @@
-"""How often each path of a plan is worked in a period: the least work in all that leaves little enough."""
+"""Chooses how often each path is run in a period: with the least total work that leaves little enough."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def schedule(
 ) -> Schedule:
     """The paces for a period that brings these rows; the statistics are those of its beginning.
 
-    If `to_the_end` its curve goes on beyond the goal, as far as anything can be had.
+    With `to_the_end` the curve goes on beyond the goal, until nothing more can be saved.
     """
     period = simulated(plan, statistics, arrivals, weights, corrections, own)
     return scheduled(period, goal, knobs_of(goal.paces, period), to_the_end=to_the_end)
@@ -53,14 +53,14 @@ def simulated(
     corrections: Corrections = _UNCORRECTED,
     own: OwnWeights = _UNMEASURED,
 ) -> Simulation:
-    """The simulation of the period; of a table that is not named nothing is expected."""
+    """The simulation of the period; nothing is expected of a table that is not named."""
     tables = (buffer for buffer in plan.buffers if isinstance(buffer, TableBuffer))
     coming = {table.number: arrivals.get(table.table, _NONE) for table in tables}
     return simulation(plan, statistics, coming, weights, corrections, own)
 
 
 def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:
-    """What the search comes to with these knobs."""
+    """The schedule that the search finds with these knobs."""
     search = Search(period.simulate, knobs, levels(goal.max_pace))
     batch = period.simulate((1,) * len(period.paths)).final
     limit, most = limit_of(goal, batch, period.weights), goal.max_cost * batch
@@ -89,7 +89,7 @@ def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
 
 
 def at_paces(schedule: Schedule, period: Simulation, paths: tuple[PathPlan, ...]) -> Schedule:
-    """The same period with other paces than those that were found: with the ones that are kept."""
+    """The schedule of the same period at other paces: those that are kept."""
     outcome = period.simulate(tuple(path.pace for path in paths))
     final = outcome.final
     share = final / schedule.batch_work if schedule.batch_work else 1.0
@@ -113,7 +113,7 @@ def _subplan_plans(period: Simulation, outcome: Outcome) -> tuple[SubplanPlan, .
 
 
 def limit_of(goal: Goal, batch: float, weights: Weights) -> float:
-    """The most work that may be left: a share of the batch's, or what takes no longer nine times in ten."""
+    """The most work that may be left: a share of the batch's, or what nine times in ten takes no longer."""
     return goal.final_work * batch if goal.seconds is None else goal.seconds / weights.latency
 
 

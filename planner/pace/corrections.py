@@ -1,4 +1,4 @@
-"""What a period that was carried out tells of the estimates of its rows."""
+"""Corrects the estimates of rows by those of a finished period."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 from planner.pace.simulation import Corrections, Pacing, Simulation
 
 _MOST: Final = 1000.0
-"""Estimates that are further off are not believed to be so by more than this."""
+"""The greatest correction; estimates further off are not corrected by more."""
 
 
 def corrections(period: Simulation, paces: Pacing, written: Mapping[int, int]) -> Corrections:
-    """By how much more each subplan writes than is believed, where so many changed rows were written.
+    """The factor between written and estimated rows of each subplan.
 
-    From the tables up, each with those below it corrected: what is left is its own error. `period` brings
-    what has come; of what was not worked the old belief stands.
+    Subplans are corrected from the tables up, so that what is left of a difference is a subplan's own error.
+    `period` brings the rows that have arrived; a subplan that was not run keeps its old correction.
     """
     known = dict(period.corrections)
     for place, subplan in enumerate(period.plan.subplans):

@@ -1,4 +1,4 @@
-"""What a search of paces turns: each path, each table, or the whole plan."""
+"""The knobs that a search of paces turns: one for each path, for each table, or for the whole plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def knobs_of(paces: Paces, period: Simulation) -> Knobs:
 
 
 def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
-    """Every path by itself; one that nothing comes by is left alone, and none outpaces all that feed it."""
+    """A knob for each path to which rows arrive; no path may be faster than all that feed it."""
     free = [place for place, path in enumerate(paths) if path not in idle]
     feeding = _feeding(paths)
 
@@ -42,7 +42,7 @@ def path_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
 
 
 def table_knobs(paths: tuple[Path, ...], idle: frozenset[Path]) -> Knobs:
-    """Every table's path; all above follows at once."""
+    """A knob for each table's path, which all paths above follow."""
     feeding = _feeding(paths)
     free = [place for place, path in enumerate(paths) if path not in idle and not feeding[place]]
 
@@ -64,7 +64,7 @@ def whole_knob(paths: tuple[Path, ...]) -> Knobs:
 
 
 def is_fed(feeding: Mapping[int, tuple[int, ...]], paces: Pacing) -> bool:
-    """Whether no path is worked more often than anything can have come by it."""
+    """Whether no path is run more often than new rows can arrive at it."""
     return all(
         not below or paces[place] <= max(paces[fed] for fed in below) for place, below in feeding.items()
     )
@@ -73,7 +73,7 @@ def is_fed(feeding: Mapping[int, tuple[int, ...]], paces: Pacing) -> bool:
 def _together(
     paths: tuple[Path, ...], free: list[int], feeding: Mapping[int, tuple[int, ...]]
 ) -> tuple[tuple[int, ...], ...]:
-    """The knobs of all paths to one node, and with those of all below it."""
+    """Sets of knobs to turn together: those of all paths to one node, with and without all below it."""
     groups: dict[tuple[int, ...], None] = {}
     for writes in dict.fromkeys(path.writes for path in paths):
         into = {place for place, path in enumerate(paths) if path.writes == writes}

@@ -1,4 +1,4 @@
-"""What a firing that was carried out had to do, as the cost model sees it."""
+"""The features of a firing that was run, as the cost model counts them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.pace.simulation import Simulation
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Rows of a buffer in a firing: in its content before, and since by the sign of their weight."""
+    """Rows of a buffer in a firing: of its content BEFORE, and of its change by the sign of their weight."""
 
     before: float
     inserted: float = 0.0
@@ -26,9 +26,10 @@ class Seen:
 def features_of(
     simulation: Simulation, writes: int, seen: Mapping[int, Seen], written: float
 ) -> Mapping[str, float]:
-    """Of a firing of the subplan that writes this buffer, from what its buffers held and what it wrote.
+    """The features of a firing of the subplan that writes this buffer, from what its buffers held and what it
+    wrote.
 
-    `seen` names what it read, and its own buffer. What joins and groupings dealt with is estimated.
+    `seen` has the buffers that it read, and its own. The rows in joins and groupings are estimated.
     """
     place = next(place for place, subplan in enumerate(simulation.plan.subplans) if subplan.writes == writes)
     _, estimate = simulation.estimates[place]
@@ -44,7 +45,7 @@ def predicted(features: Mapping[str, float], weights: Weights) -> float:
 
 
 def _buffer_rows(seen: Seen) -> BufferRows:
-    """These rows; of those that changed as many as possible count as replaced."""
+    """The rows, with as many changes as possible counted as replacements."""
     before = np.array([seen.before])
     replaced = np.array([min(seen.inserted, seen.deleted)])
     inserts, deletes = seen.inserted - replaced, seen.deleted - replaced

@@ -1,4 +1,4 @@
-"""Paths of a delta plan: the parts of it that are worked each at a pace of its own."""
+"""Paths of a delta plan: the parts that are run each at a pace of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planner.delta.weighted import DeltaPlan
 class Path:
     """What the subplan that writes one buffer takes from one of the buffers that it reads.
 
-    A pace of k: the path is worked k times in a period, each time that another k-th of what is expected below
-    it has come, the last time when the trigger fires. Between two times what comes waits in the buffer.
+    At a pace of k the path is run k times in a period: whenever another k-th of the rows expected below it
+    has arrived, the last time when the trigger fires. Between two runs arriving rows wait in the buffer.
     """
 
     writes: int
@@ -25,5 +25,5 @@ Paces: TypeAlias = Mapping[Path, int]
 
 
 def paths(plan: DeltaPlan) -> tuple[Path, ...]:
-    """All paths of a plan, from the tables to the answer."""
+    """All paths of a plan, from the tables to the result."""
     return tuple(Path(subplan.writes, buffer) for subplan in plan.subplans for buffer in subplan.reads)

@@ -1,4 +1,4 @@
-"""What a search says of each path: its pace, and why it has no greater one."""
+"""Explains the outcome of a search: the pace of each path, and why it is no greater."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def path_plans(
 
 
 def _worth(search: Search, steps: tuple[Raise, ...], chosen: Raise) -> dict[int, float]:
-    """What the last raise of each path brought, or the first one that was declined would have."""
+    """The incrementability of each path: of its last raise, or of the first one that was declined."""
     leads = search.knobs.leads
     moves = search.knobs.moves
     worth = {

@@ -1,4 +1,4 @@
-"""What a period is expected to bring, and the plan of how often each path is worked in it."""
+"""What a period is expected to bring, and the schedule of how often each path is run in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Arrivals:
 
 
 class Paces(Enum):
-    """What has a pace of its own: each path; or, forced so, the whole query, or each path from a table."""
+    """What has a pace of its own: each path or, if forced, the whole query or each path from a table."""
 
     AUTO = "auto"
     UNIFORM = "uniform"
@@ -46,12 +46,12 @@ class Goal:
 
 
 def is_wish(goal: Goal) -> bool:
-    """Whether less is to be left for the trigger than all."""
+    """Whether some work is to be done before the trigger."""
     return goal.final_work < 1 or goal.seconds is not None
 
 
 def goal_of(options: Mapping[str, object]) -> Goal:
-    """What the options of a query ask for; they may have been written by another hand than ours."""
+    """The goal that the options of a query ask for; others than Gavial may have written these."""
     seconds = options.get("LATENCY_GOAL")
     try:
         return Goal(
@@ -71,7 +71,7 @@ def goal_of(options: Mapping[str, object]) -> Goal:
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
-    """How often a path is worked; what its last raise brought for what it cost, and why it has no more."""
+    """How often a path is run, the incrementability of its last raise, and why it is run no more often."""
 
     path: Path
     pace: int
@@ -99,7 +99,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Work is in seconds of a processor. `batch_work`: of all paces 1. `reachable`: the least final share."""
+    """Work in seconds of a processor. `batch_work`: all paces being 1. `reachable`: the least final share."""
 
     goal: Goal
     paths: tuple[PathPlan, ...]

@@ -1,4 +1,4 @@
-"""Raises paces one by one, where that takes most off the work at the trigger for what it costs."""
+"""Raises paces one by one, always where a second of work takes most off the work at the trigger."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NOTHING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What has a setting: of each the place of its path, or of the first of them; the paces of all paths by
-    the settings; which settings may be; and which knobs are also turned together.
+    """What has a setting: for each knob the place of its (first) path; the paces of all paths for given
+    settings; which settings are allowed; and which knobs are also turned together.
 
-    Two sides of a join bring more together than each alone: what only one has seen meets nothing.
+    Raising both sides of a join brings more than raising each alone: rows seen by one side only meet nothing.
     """
 
     leads: tuple[int, ...]
@@ -38,7 +38,7 @@ class Knobs:
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """What is left for the trigger and what all costs once some knobs were turned; the first turned none."""
+    """A step of the search: the work left and in total once some knobs were turned; the first turned none."""
 
     turned: tuple[int, ...]
     settings: Settings
@@ -48,8 +48,8 @@ class Raise:
 
 @dataclass(slots=True)
 class Search:
-    """Greedy over levels of paces. What a move was worth before others were made is looked at anew only where
-    it comes first; what was worth nothing, once nothing else is worth anything."""
+    """A greedy search over levels of paces. The worth of a move is computed again only when the move comes
+    first; of one that was worth nothing, only when no other move is worth anything."""
 
     simulate: Callable[[Pacing], Outcome]
     knobs: Knobs
@@ -58,7 +58,7 @@ class Search:
     _queue: list[tuple[float, int, Raise, Settings]] = field(default_factory=list)
 
     def steps(self, limit: float) -> Iterator[Raise]:
-        """The raises until the final work is within the limit, or none leaves less work any more."""
+        """The raises until the final work is within the limit, or no raise lowers it."""
         settings = (1,) * len(self.knobs.leads)
         current = Raise((), settings, self._simulated(settings), inf)
         moves = range(len(self.knobs.moves))
@@ -74,7 +74,7 @@ class Search:
             self._offer(current, (move for move in moves if move not in known))
 
     def set(self, current: Raise, settings: Settings) -> Raise | None:
-        """Other settings as if they were those of the last raise, if they may be."""
+        """Go on from other settings, if they are allowed, as if the last raise had led to them."""
         if not self.knobs.allowed(settings):
             return None
         return replace(current, settings=settings, outcome=self._simulated(settings))
@@ -90,7 +90,7 @@ class Search:
         return self._leap(current)
 
     def _leap(self, current: Raise) -> Raise | None:
-        """The best raise beyond the next level: two firings may each meet all groups, and a hundred few."""
+        """The best raise beyond the next level: each of two firings may meet all groups, of a hundred few."""
         raised = (
             self._raised(current, knobs, steps)
             for knobs in self.knobs.moves
@@ -111,7 +111,7 @@ class Search:
                 self.declined[move] = raised
 
     def _raised(self, current: Raise, knobs: tuple[int, ...], steps: int = 1) -> Raise | None:
-        """The knobs so many levels on, those that are not beyond; None where it may not be, or is none."""
+        """These knobs raised by so many levels; None if there is no such level, or it is not allowed."""
         place = self.levels.index(min(current.settings[knob] for knob in knobs)) + steps
         if place >= len(self.levels):
             return None
@@ -130,7 +130,7 @@ class Search:
 
 
 def incrementability(before: Outcome, after: Outcome) -> float:
-    """What less is left for the trigger for each second that all costs more; infinite where it costs none."""
+    """The work taken off the trigger for each second of additional total work; infinite if there is none."""
     less, more = before.final - after.final, after.total - before.total
     if more <= _NOTHING:
         return inf if less > _NOTHING else 0.0
@@ -138,10 +138,10 @@ def incrementability(before: Outcome, after: Outcome) -> float:
 
 
 def _comparable(value: float) -> float:
-    """The value without its last digits, so that values equal but for these are taken in their order."""
+    """The value without its last digits, so that values that differ only in these compare as equal."""
     return value if isinf(value) else float(f"{value:.9g}")
 
 
 def levels(most: int) -> tuple[int, ...]:
-    """Paces each twice the one before, so what is due at one is due at the next; the last is the most."""
+    """Paces each twice the one before, so that marks of one are marks of the next; `most` is the last."""
     return tuple(sorted({2**exponent for exponent in range(most.bit_length())} | {most}))

@@ -1,4 +1,4 @@
-"""A period simulated: what the firings of each subplan see, give and cost under given paces."""
+"""Simulates a period: what the firings of each subplan read, write and cost under given paces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_REMEMBERED: Final = 600
 
 
 Corrections: TypeAlias = Mapping[int, float]
-"""How many times as many rows as expected were seen, by the buffers that subplans write."""
+"""The factor between seen and expected rows, by the buffers that subplans write."""
 
 OwnWeights: TypeAlias = Mapping[int, Weights]
 """The weights of subplans whose firings have been measured, by the buffers that they write."""
@@ -39,8 +39,8 @@ OwnWeights: TypeAlias = Mapping[int, Weights]
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """What a buffer holds, before the first firing and after each: the rows of its content, the sums of all
-    changes up to there, and the logarithm of the share that was never replaced."""
+    """A buffer before the first firing and after each: the rows of its content, the sums of all changes so
+    far, and the logarithm of the share that was never replaced."""
 
     times: Vector
     contents: Vector
@@ -58,7 +58,7 @@ class SimulatedSubplan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a period costs, the last firing of each subplan apart; by subplans in their order."""
+    """The work of a period and of the last firings in it; the subplans in their order."""
 
     final: float
     total: float
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Simulation:
-    """Simulates periods of a plan; what a subplan did is remembered by the paces of all that is below it."""
+    """Simulates periods of a plan; a subplan's period is remembered by the paces of all paths below it."""
 
     plan: DeltaPlan
     arrivals: Mapping[int, Arrivals]
@@ -83,7 +83,7 @@ class Simulation:
     )
 
     def weights_of(self, writes: int) -> Weights:
-        """What work costs in the subplan that writes this buffer."""
+        """The weights of the subplan that writes this buffer."""
         return self.own.get(writes, self.weights)
 
     def simulate(self, paces: Pacing) -> Outcome:
@@ -103,13 +103,13 @@ class Simulation:
 
     @property
     def idle(self) -> frozenset[Path]:
-        """The paths that nothing is expected to come by."""
+        """The paths at which nothing is expected to arrive."""
         batch = self.simulate((1,) * len(self.paths)).subplans
         done = {subplan.writes: seen for subplan, seen in zip(self.plan.subplans, batch, strict=True)}
         return frozenset(path for path in self.paths if not self._brings(path.reads, done))
 
     def forget(self) -> None:
-        """Give up what is remembered: who keeps a simulation needs no more of it than its estimates."""
+        """Forget simulated periods: whoever keeps a simulation needs only its estimates."""
         self._remembered.clear()
 
     def recompute(self) -> float:
@@ -153,7 +153,7 @@ class Simulation:
         return SimulatedSubplan(work(features, self.weights_of(subplan.writes)), written)
 
     def _brings(self, buffer: int, done: Mapping[int, SimulatedSubplan]) -> bool:
-        """Whether anything is expected to come in a buffer."""
+        """Whether anything is expected to arrive in a buffer."""
         if buffer in done:
             return bool(done[buffer].written.changes.gross[-1] > 0.0)
         arriving = self.arrivals[buffer]
@@ -182,7 +182,7 @@ def simulation(
     corrections: Corrections,
     own: OwnWeights,
 ) -> Simulation:
-    """Everything that does not depend on paces, worked out once."""
+    """The simulation, with everything computed that does not depend on paces."""
     known: dict[int, BufferEstimate] = {}
     sizes: dict[int, float] = {}
     for table in plan.buffers:
@@ -243,7 +243,7 @@ def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> B
 
 
 def _grown(column: ColumnStatistics | None, before: float, after: float) -> ColumnStatistics:
-    """A column once all rows have come: one with many different values has as many more of them."""
+    """A column once all rows have arrived: one with many distinct values has gained more in proportion."""
     if column is None:
         return ColumnStatistics(max(1.0, after * constants.UNKNOWN_DISTINCT))
     distinct = column.distinct
@@ -260,7 +260,7 @@ def _is_growing(column: ColumnStatistics, rows: float) -> bool:
 def _node(
     plan: DeltaPlan, subplan: Subplan, scratch: SubplanEstimate, known: Mapping[int, BufferEstimate]
 ) -> BufferEstimate:
-    """What the subplan's own buffer holds in the end; its columns are the outcome's, by their places."""
+    """The subplan's own buffer in the end; its columns are those of the outcome, by their places."""
     rows = max(float(scratch.outcome.in_the_end.net[0]), 1.0)
     buffer = next(buffer for buffer in plan.buffers if buffer.number == subplan.writes)
     assert isinstance(buffer, NodeBuffer)

@@ -1,4 +1,4 @@
-"""Settings that meet a goal, made cheaper: levels are coarse, and later raises may outdo earlier ones."""
+"""Makes settings that meet a goal cheaper: levels are coarse, and later raises may replace earlier ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 from planner.pace.search import Raise, Search
 
 _LESS: Final = 1.0 - 1e-9
-"""Work counts as less if it differs in more than its last digits."""
+"""Work is less only if it is less by more than this factor."""
 
 _TRIES: Final = 100
-"""Settings that are looked at to do with other raises."""
+"""The most settings that are tried for an exchange of raises."""
 
 
 def trimmed(search: Search, chosen: Raise, limit: float) -> Raise:
-    """The settings lowered, then exchanged: one raised again, so that others can be lowered further."""
+    """The settings lowered, then exchanged: one knob is raised again to lower others further."""
     trimming = _Trimming(search, limit)
     uniform = trimming.uniform(chosen)
     chosen = trimming.lowered(chosen)
@@ -38,7 +38,7 @@ class _Trimming:
     tries: int = 0
 
     def lowered(self, chosen: Raise, kept: int | None = None) -> Raise:
-        """The settings lowered, but for the one kept: first of knobs at one pace, which are due at once."""
+        """The settings lowered but for the knob kept; first knobs of one pace, which are due together."""
         knobs = [knob for knob in range(len(chosen.settings)) if knob != kept]
         for pace in sorted({chosen.settings[knob] for knob in knobs}, reverse=True):
             chosen = self._lowest(chosen, [knob for knob in knobs if chosen.settings[knob] == pace])
@@ -52,7 +52,7 @@ class _Trimming:
         return None if uniform is None or uniform.outcome.final > self.limit else self.lowered(uniform)
 
     def exchanged(self, chosen: Raise) -> Iterator[Raise | None]:
-        """For each knob what raising it leads to, where that is better."""
+        """For each knob the settings that raising it leads to, where they are better."""
         for knob, setting in enumerate(chosen.settings):
             for pace in sorted({setting + 1, setting + 2, 2 * setting, 4 * setting}):
                 if self.tries >= _TRIES or pace > self.search.levels[-1]:
@@ -83,7 +83,7 @@ class _Trimming:
         return self.search.set(chosen, settings)
 
     def is_better(self, candidate: Raise, chosen: Raise) -> bool:
-        """Whether it meets the goal with less work in all."""
+        """Whether the outcome meets the goal with less total work."""
         return (
             candidate.outcome.final <= self.limit and candidate.outcome.total < chosen.outcome.total * _LESS
         )

@@ -1,7 +1,7 @@
 """The general method: a subquery computed once for all values of the columns that it depends on.
 
-D, the domain, is the distinct outer values of these columns. It is pushed down into the subquery R until no
-outer column is left there; what is spread over D has a row (d, r) for each d of D and each r of R(d).
+The domain D has the distinct outer values of these columns. It is pushed down into the subquery R until R
+reads no outer column; R spread over D has a row (d, r) for each d of D and each r of R(d).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from planner.translate.first_rows import first_of_each, takes_first
 class Spread:
     """A plan with a row (d, r) for each d of the domain and each r of R(d).
 
-    `columns` says for each outer column which column of the plan has d's value of it.
+    `columns`: for each outer column the column of the plan that has its value in d.
     """
 
     plan: Plan
@@ -76,7 +76,7 @@ def over_domain(join: DependentJoin, numbers: Numbers) -> Plan:
 def groups_over_domain(
     join: DependentJoin, aggregate: Aggregate, numbers: Numbers
 ) -> tuple[Aggregate, Scalar]:
-    """The groups of these values in place of the one without keys, and which of them a left row asks for."""
+    """The groups by the values of the domain in place of the only one, and the condition that selects one."""
     domain = _domain(join, numbers)
     groups = domain.groups(aggregate)
     assert isinstance(groups.plan, Aggregate)
@@ -84,7 +84,7 @@ def groups_over_domain(
 
 
 def with_counts(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, tuple[Computed, ...] | None]:
-    """The groups, and their columns as they are where a group is missing: a count is 0 (None: all NULL)."""
+    """The groups, and the values of their columns where a group is missing: 0 for counts (None: all NULL)."""
     renamed: list[Aggregated] = []
     computed: list[Computed] = []
     for column in aggregate.columns:
@@ -108,11 +108,11 @@ class _Domain:
     free: FreeColumns = field(default_factory=FreeColumns)
 
     def agree(self, spread: Spread, condition: Scalar) -> Scalar:
-        """The condition for a row of the left side and one that was computed for it."""
+        """The condition that a row of the left side and a row computed for its values meet."""
         return _agree({field.column: field for field in self.outer}, spread.columns, condition)
 
     def copy(self) -> Spread:
-        """The values themselves, under numbers of their own."""
+        """The domain under fresh column numbers."""
         plan, copies = renumbered(keep(self.source, self.outer), self.numbers)
         return Spread(Distinct(plan), {field.column: copies[field.column] for field in self.outer})
 
@@ -152,7 +152,7 @@ class _Domain:
         return not self.free.of(plan).isdisjoint(field.column for field in self.outer)
 
     def _join(self, join: Join) -> Spread:
-        """One side is enough where the other is independent, unless unmatched rows of that one are kept."""
+        """Only one side is spread if the other is independent and its unmatched rows are not kept."""
         if join.kind is JoinKind.RIGHT:
             return self._join(Join(JoinKind.LEFT, join.right, join.left, join.condition))
         if not self.is_needed(join.right) and join.kind is not JoinKind.FULL:
@@ -167,7 +167,7 @@ class _Domain:
         return self._merged(both, left, right) if join.kind is JoinKind.FULL else replace(left, plan=both)
 
     def _merged(self, both: Join, left: Spread, right: Spread) -> Spread:
-        """The values of d from the side that is there."""
+        """The values of d from whichever side is not padded."""
         merged = {field.column: self.numbers.field(field.name, field.type) for field in self.outer}
         computed = tuple(
             Computed(field, Coalesce((refer(left.columns[outer]), refer(right.columns[outer])), field.type))
@@ -176,7 +176,7 @@ class _Domain:
         return Spread(Project(both, passing(fields(both)) + computed), merged)
 
     def groups(self, aggregate: Aggregate) -> Spread:
-        """γ(R(d)) for each d, but for those where R(d) is empty and has no group."""
+        """γ(R(d)) for each d whose R(d) is not empty."""
         below = self.spread(aggregate.input)
         calls = with_expressions(aggregate, below.read)
         assert isinstance(calls, Aggregate)
@@ -184,7 +184,7 @@ class _Domain:
         return replace(below, plan=Aggregate(below.plan, keys, calls.columns))
 
     def _one_group(self, aggregate: Aggregate) -> Spread:
-        """γ() has a row also over no rows: D ⟕ γ_d, counting 0 where the group is missing."""
+        """γ() has a row even over no rows: D ⟕ γ_d, with counts of 0 where the group is missing."""
         groups = self.groups(aggregate)
         assert isinstance(groups.plan, Aggregate)
         counted, columns = with_counts(groups.plan, self.numbers)
@@ -210,12 +210,12 @@ class _Domain:
 
 
 def _narrow(spread: Spread, plan: Plan) -> Plan:
-    """The columns of the plan that was spread and those of the domain, nothing else."""
+    """The plan cut down to the columns of R and those of the domain."""
     return keep(spread.plan, (*fields(plan), *spread.columns.values()))
 
 
 def _agree(left: Mapping[int, Field], right: Mapping[int, Field], condition: Scalar) -> Scalar:
-    """The condition, for rows of one d."""
+    """The condition that also asks for rows of the same d."""
     conditions = [condition]
     for outer, counterpart in left.items():
         same = not_distinct(refer(counterpart), refer(right[outer]))
@@ -226,9 +226,9 @@ def _agree(left: Mapping[int, Field], right: Mapping[int, Field], condition: Sca
 
 
 def _domain(join: DependentJoin, numbers: Numbers) -> _Domain:
-    """Values taken from any part of the left side that has all of them, and perhaps more.
+    """The domain, from the smallest part of the left side that has all its values and perhaps more.
 
-    Not more where a second row is an error: it must not be found for a value that no left row has.
+    Not more where a second row is an error: none may be raised for a value that no left row has.
     """
     needed = free_columns(join.right)
     outer = tuple(field for field in fields(join.left) if field.column in needed)
@@ -241,7 +241,7 @@ def _domain(join: DependentJoin, numbers: Numbers) -> _Domain:
 
 
 def _part(plan: Plan, columns: frozenset[int]) -> Plan:
-    """A smaller plan with at least the rows that the columns have here, and few more."""
+    """A smaller plan with all rows of these columns, and perhaps a few more."""
     match plan:
         case Filter(input=child, condition=condition):
             return _filtered(_part(child, columns), condition)
@@ -257,7 +257,7 @@ def _part(plan: Plan, columns: frozenset[int]) -> Plan:
 
 
 def _part_with_same_values(plan: Plan, columns: frozenset[int]) -> Plan:
-    """A smaller plan with exactly the values that the columns have here: what is above it keeps every row."""
+    """A smaller plan with exactly the same values of these columns: the nodes above it keep every row."""
     match plan:
         case Join(kind=JoinKind.LEFT, left=child) | Project(input=child) | Distinct(input=child):
             is_kept = True
@@ -275,7 +275,7 @@ def _has(plan: Plan, columns: frozenset[int]) -> bool:
 
 
 def _filtered(plan: Plan, condition: Scalar) -> Plan:
-    """The plan under the parts of the condition that only it decides."""
+    """The plan filtered by the conjuncts that read nothing else."""
     columns = column_numbers(plan)
     parts = tuple(conjunct for conjunct in conjuncts(condition) if references(conjunct) <= columns)
     return Filter(plan, conjunction(parts)) if parts else plan

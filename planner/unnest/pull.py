@@ -1,4 +1,4 @@
-"""Takes the conditions on outer columns out of a subquery, where they can as well stand above it."""
+"""Pulls conditions on outer columns out of a subquery where they can be checked above it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ from planner.translate.first_rows import first_of_each, takes_first
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """For each outer row the subquery's rows are the plan's rows that meet the conditions.
+    """A plan and conditions: for each outer row the subquery has the rows of the plan that meet the
+    conditions.
 
-    The plan has the columns that the conditions read among its own.
+    The plan has all columns that the conditions read.
     """
 
     plan: Plan
@@ -47,9 +48,9 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class PulledKeys:
-    """The same where each condition that reads the plan's columns makes one of them equal to an outer value.
+    """The same where each condition that reads a column of the plan equates it with an outer value.
 
-    So all rows that an outer row sees agree in these columns.
+    So all rows for one outer row agree in these columns.
     """
 
     plan: Plan
@@ -58,7 +59,7 @@ class PulledKeys:
 
 
 def pull(plan: Plan, outer: frozenset[int], numbers: Numbers, *, as_set: bool) -> Pulled | None:
-    """The plan without its dependence on the outer columns; None where that cannot be taken out.
+    """The plan without its dependence on outer columns; None if that cannot be pulled out.
 
     With `as_set` it only matters whether a row is there, not how often.
     """
@@ -66,7 +67,7 @@ def pull(plan: Plan, outer: frozenset[int], numbers: Numbers, *, as_set: bool) -
 
 
 def pull_keys(plan: Plan, outer: frozenset[int], numbers: Numbers) -> PulledKeys | None:
-    """What `pull` gives, if equalities are all that is pulled."""
+    """The same as `pull` if only equalities are pulled, else None."""
     return _Pull(outer, numbers).keys(plan)
 
 
@@ -103,11 +104,11 @@ class _Pull:
         return not self.outer.isdisjoint(self.free.of(plan))
 
     def is_read(self, plan: Plan) -> bool:
-        """Whether the node's own expressions read outer columns."""
+        """Whether the expressions of the node itself read outer columns."""
         return not self.outer.isdisjoint(references(*expressions(plan)))
 
     def keys(self, plan: Plan) -> PulledKeys | None:
-        """The plan with the inner side of each equality among its columns."""
+        """The plan, with the inner side of each equality added to its columns."""
         pulled = self.pull(plan, as_set=False)
         if pulled is None:
             return None
@@ -129,7 +130,7 @@ class _Pull:
         return PulledKeys(below, tuple(conditions), tuple(dict.fromkeys(exposed)))
 
     def _from_join(self, join: Join, as_set: bool) -> Pulled | None:
-        """From both sides of an inner join, from the kept side of others.
+        """Pull from both sides of an inner join, and from the kept side of others.
 
         As a set, a semi-join is as good as an inner join.
         """
@@ -154,7 +155,7 @@ class _Pull:
         return Pulled(first, keys.conditions)
 
     def _from_groups(self, aggregate: Aggregate) -> Pulled | None:
-        """Groups of the keys and of what the conditions fix: each of the old groups is one of the new."""
+        """Groups by the keys and the columns that conditions fix: each old group is one of the new groups."""
         below = self.keys(aggregate.input)
         if below is None:
             return None
@@ -179,14 +180,14 @@ def _from_project(below: Pulled | None, project: Project) -> Pulled | None:
 
 
 def _parts(condition: Scalar, columns: frozenset[int]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """What can be said of these columns alone, and what needs others from around."""
+    """The conjuncts that read these columns alone, and those that read outer columns."""
     parts = conjuncts(condition)
     staying = tuple(part for part in parts if references(part) <= columns)
     return staying, tuple(part for part in parts if part not in staying)
 
 
 def _key(condition: Scalar, columns: frozenset[int]) -> Scalar | None:
-    """The side of an equality that reads these columns, where the other side reads none of them."""
+    """The side of an equality that reads these columns, if the other side reads none of them."""
     if not isinstance(condition, Call) or not is_equality(condition):
         return None
     left, right = condition.arguments
@@ -205,5 +206,5 @@ def _with_key(condition: Scalar, key: Scalar, column: Field) -> Scalar:
 
 
 def _narrow(keys: PulledKeys, child: Plan) -> Plan:
-    """The child's columns and those exposed, nothing else."""
+    """The plan cut down to the child's columns and those exposed."""
     return keep(keys.plan, tuple(dict.fromkeys((*fields(child), *keys.exposed))))

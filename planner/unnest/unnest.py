@@ -1,8 +1,8 @@
-"""Dependent joins to joins: nothing is computed for each row of something else any more.
+"""Turns dependent joins into joins, so that nothing is computed once for each row of another plan.
 
 The method is general: any subquery can be computed once for the distinct values of the columns that it
-depends on (`unnest_domain`). Most need not even these: their dependence is a filter that can as well stand in
-the join.
+depends on (`domain.py`). Most subqueries need no domain: their dependence is a filter that can be checked in
+the join (`pull.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from planner.unnest.domain import groups_over_domain, over_domain, with_counts
 from planner.unnest.pull import pull, pull_keys
 
 _MOST_NODES: Final = 2_000
-"""What is larger without dependent joins would take seconds to plan, and far longer to run."""
+"""The most nodes without dependent joins; a larger plan would take seconds to plan, and far longer to run."""
 
 
 def unnest(query: LogicalQuery[DependentPlan]) -> LogicalQuery:
@@ -60,7 +60,7 @@ def _unnested(plan: DependentPlan, numbers: Numbers) -> Plan:
 
 
 def _bounded(plan: Plan) -> Plan:
-    """The plan, refused where copies of what subqueries depend on have made it too large to go on with."""
+    """The plan; refused if copies of the domains have made it too large."""
     if sum(1 for _ in nodes(plan)) > _MOST_NODES:
         raise StatementTooComplex(
             "too many subqueries depend on each other's values",
@@ -82,9 +82,9 @@ def _join(join: DependentJoin, numbers: Numbers) -> Plan:
 
 
 def _one_partner(join: DependentJoin, numbers: Numbers) -> Plan | None:
-    """Where each left row has exactly one partner before the condition, every kind is an inner join.
+    """If each left row has exactly one partner without the condition, every kind of join is an inner join.
 
-    Not LEFT under a condition: there the rows for which it is not true are kept without their partner.
+    Not a LEFT join with a condition: rows for which it is not true are kept without a partner.
     """
     if join.kind is JoinKind.INNER or not exactly_one_row(join.right):
         return None
@@ -102,9 +102,9 @@ def _one_partner(join: DependentJoin, numbers: Numbers) -> Plan | None:
 
 
 def _project_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
-    """L ⋈ π(R) = π(L ⋈ R); a semi-join or anti-join only looks at the values in its condition.
+    """L ⋈ π(R) = π(L ⋈ R); semi- and anti-joins only need the values in the condition.
 
-    Not for LEFT: what is computed from a missing row need not be NULL.
+    Not for LEFT: an expression over a missing row need not be NULL.
     """
     if not isinstance(join.right, Project) or join.kind is JoinKind.LEFT:
         return None
@@ -117,7 +117,7 @@ def _project_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
 
 
 def _groups_beside(join: DependentJoin, numbers: Numbers) -> Plan | None:
-    """L ⋈ γ(σ(R.k = L.k)) = L ⟕ γ_k(R) on R.k = L.k: the group is one of many, missing where it is empty."""
+    """L ⋈ γ(σ(R.k = L.k)) = L ⟕ γ_k(R) on R.k = L.k: the group becomes one of many, missing if empty."""
     if join.kind is not JoinKind.INNER or not isinstance(join.right, Aggregate) or join.right.keys:
         return None
     groups, condition = _groups(join, join.right, numbers) or groups_over_domain(join, join.right, numbers)
@@ -129,9 +129,9 @@ def _groups_beside(join: DependentJoin, numbers: Numbers) -> Plan | None:
 
 
 def _groups(join: DependentJoin, aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, Scalar] | None:
-    """All groups, where equalities say which of them a left row asks for.
+    """All groups, if equalities select the group of a left row.
 
-    Not where a second row is an error: a group that no left row asks for may have two.
+    Not where a second row is an error: a group that no left row selects may have two.
     """
     outer = column_numbers(join.left)
     raises = any(column.call.function == SINGLE for column in aggregate.columns)
@@ -144,7 +144,7 @@ def _groups(join: DependentJoin, aggregate: Aggregate, numbers: Numbers) -> tupl
 
 
 def _condition_above(join: DependentJoin, numbers: Numbers) -> Plan | None:
-    """L ⋈ σ(R) = L ⋈ R under the filter's condition, for every kind of join."""
+    """L ⋈ σ(R) = L ⋈ R with the filter's condition added, for every kind of join."""
     as_set = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
     pulled = pull(join.right, column_numbers(join.left), numbers, as_set=as_set)
     if pulled is None:

@@ -1,1 +1,1 @@
-"""Numbers whose digits, or NaN, hang on all rows of a group."""
+"""Numbers whose digits, or being NaN, depend on all rows of a group."""

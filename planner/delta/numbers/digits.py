@@ -1,4 +1,4 @@
-"""How many digits a numeric shows, where that is one of a few numbers by the types alone."""
+"""How many digits a numeric shows, where the types alone leave few possibilities."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ StorageOf: TypeAlias = Callable[[Scalar], Storage]
 
 
 class Part(NamedTuple):
-    """The values that show so many digits: the expression is NULL in the rows of all others."""
+    """The values that show a given number of digits; the expression is NULL for all other values."""
 
     digits: int
     value: Scalar
 
 
 def parts_of(scalar: Scalar, storage: StorageOf) -> Sequence[Part] | None:
-    """The parts that make up all values of the expression; None where the rows tell how many digits."""
+    """The parts that together are all values of the expression; None if the digits differ from row to row."""
     parts = _parts(scalar, storage)
     return None if parts is None or len(parts) > _MOST_PARTS else parts
 

@@ -1,7 +1,7 @@
-"""NaN and the infinities among numerics that are summed: they are counted, and the other values summed.
+"""Sums of numerics that may be NaN or infinite: these values are counted, and all others summed.
 
-A sum is Infinity if any of its values is, unless one is NaN or -Infinity: then it is NaN. So two counts tell
-it, of which each can be taken back: of NaN and Infinity, and of NaN and -Infinity.
+A sum is Infinity if any of its values is, unless one is NaN or -Infinity: then it is NaN. So two counts
+decide it, and both can be taken back: of NaN and Infinity, and of NaN and -Infinity.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def specials_of(
     named: Callable[[Scalar], Scalar],
     long: bool = False,
 ) -> Specials | None:
-    """None where every value is a number.
+    """How special values of the expression are found; None if every value is finite.
 
-    `may_be_special` says so of what is no arithmetic, and `named` gives a column for that. `long`: some
-    numbers may be too long to be summed as decimals.
+    `may_be_special` decides it for operands that are no arithmetic, and `named` gives a column for one.
+    `long`: some numbers may be too long to be summed as decimals.
     """
     operands = {leaf: named(leaf) for leaf in _leaves(scalar) if may_be_special(leaf)}
     if not operands:
@@ -90,7 +90,7 @@ def specials_of(
         left_out = Or((special, Not(IsNull(beyond))))
         short = Case((Branch(left_out, Constant(None, scalar.type)),), scalar, scalar.type)
         return Specials(short, number, upward, downward, beyond)
-    # Double precision has the same rules for what is not finite, and is right about whether anything is zero.
+    # Double precision has the same rules for infinities and NaN, and knows zero from other values.
     value = _as_float(scalar)
     return Specials(
         number,
@@ -101,7 +101,7 @@ def specials_of(
 
 
 def with_specials(total: Scalar, upward: Scalar, downward: Scalar) -> Scalar:
-    """The sum, by that of the numbers and whether there are values of either kind."""
+    """The sum, from the sum of the finite values and the two counts."""
     branches = (
         Branch(And((upward, downward)), Constant(NOT_A_NUMBER, _NUMERIC)),
         Branch(upward, Constant(INFINITE, _NUMERIC)),
@@ -111,7 +111,7 @@ def with_specials(total: Scalar, upward: Scalar, downward: Scalar) -> Scalar:
 
 
 def long_sum(total: Scalar, numbers: Scalar) -> Scalar:
-    """The sum with an array of what it leaves out, without zeros at its end."""
+    """The sum with the array of long numbers that it leaves out, without trailing zeros."""
     known = Coalesce((total, Constant("0", _NUMERIC)), _NUMERIC)
     return Call(LONG_SUM, "long_sum", Notation.FUNCTION, (known, numbers), 0, _NUMERIC)
 

@@ -1,7 +1,8 @@
-"""Groups whose digits are a maximum, in two steps, so that rows that go need no look at those that stay.
+"""Computes groups whose digits are a maximum in two steps, so that a deletion need not read the rows that
+stay.
 
 γ_(G; f(x), max(d)) = γ_(G; f'(p), max(d))(γ_(G, d; p = f(x))): a maximum cannot be taken back. But numbers
-have few different digits, so what is kept below is hardly more than the groups; sums and counts keep it up.
+have few different digits, so the lower aggregate has hardly more groups; sums and counts maintain it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _OF_INTEGERS: Final = functions.COUNTS | functions.INTEGER_SUMS
 _SUMS: Final = (*_OF_INTEGERS, functions.SUM_INT8, functions.SUM_NUMERIC)
 _OF_THEIR_OWN: Final = frozenset(("min", "max", "bool_and", "bool_or", "every"))
 _MOST: Final = 3
-"""With more columns of different digits than these, one step is better than two."""
+"""With more columns of digits than this, one step is better than two."""
 
 _INT4: Final = SqlType(INT4)
 _INT8: Final = SqlType(INT8)
@@ -28,7 +29,7 @@ _NUMERIC: Final = SqlType(NUMERIC)
 
 
 def in_two_steps(aggregate: Aggregate, digits: Collection[int], numbers: Numbers) -> Plan:
-    """The same columns; `digits` are those that are the maximum of an int4. As it is where that cannot be."""
+    """The same columns in two steps, or the aggregate itself if that is impossible. `digits`: the maxima."""
     others = [column for column in aggregate.columns if column.field.column not in digits]
     if not 0 < len(digits) <= _MOST or not all(map(_is_partial, others)):
         return aggregate
@@ -71,7 +72,7 @@ def _is_partial(column: Aggregated) -> bool:
 
 
 def _entering(column: Aggregated) -> Scalar:
-    """What the maximum is of, NULL in rows that do not count."""
+    """The argument of the maximum, NULL in rows that do not count."""
     [value] = column.call.arguments
     if column.call.condition is None:
         return value
@@ -79,7 +80,7 @@ def _entering(column: Aggregated) -> Scalar:
 
 
 def _whole(column: Aggregated, partial: Field, values: dict[int, Scalar], numbers: Numbers) -> Aggregated:
-    """The aggregate over its parts; where it has another type then, `values` makes the column of it."""
+    """The aggregate over its parts; where its type differs then, `values` converts it back."""
     call = replace(column.call, arguments=(refer(partial),), condition=None)
     if call.function == functions.SUM_INT8:
         call = replace(call, function=functions.SUM_NUMERIC)

@@ -1,8 +1,8 @@
-"""Numerics that are equal but written differently: what groups of them and sums of them look like.
+"""Keeps the digits of numerics that are equal but written differently, in groups and in sums.
 
 PostgreSQL shows a group by the value that came first to it, and a sum with as many digits as the longest of
 what was summed. Here both show the digits of the longest: groups are made by trim_scale(key), and the digits
-are a tally beside the others. Where types alone tell the digits, nothing is added.
+are a tally beside the others. Nothing is added where the types alone tell the digits.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _INT4: Final = SqlType(INT4)
 def keep_digits(plan: Plan, environment: Environment, *, long_numbers: bool = False) -> Plan:
     """The same plan, in which groups and sums of numerics show the digits that they should.
 
-    `long_numbers`: some of what is summed is too long for a decimal, though no column tells it.
+    `long_numbers`: some summed numbers are too long for a decimal, though no column type says so.
     """
     types = (column.field.type for node in nodes(plan) if isinstance(node, Scan) for column in node.columns)
     long = any(type_.wide and environment.storage(type_) == FREE_NUMERIC for type_ in types)
@@ -81,7 +81,7 @@ def keep_digits(plan: Plan, environment: Environment, *, long_numbers: bool = Fa
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What is made around an aggregate: of its columns above it, and columns that it reads below it."""
+    """What is put around an aggregate: expressions above it, and columns computed below it."""
 
     shown: dict[int, Scalar] = field(default_factory=dict)
     below: dict[Scalar, Field] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """`long`: there are numbers that are too long to be summed as decimals."""
+    """`long`: some numbers are too long to be summed as decimals."""
 
     environment: Environment
     numbers: Numbers
@@ -178,7 +178,7 @@ class _Walk:
         return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
 
     def _call(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
-        """What is aggregated in place of this column, so that sums keep their digits."""
+        """The call that replaces this one so that sums keep their digits."""
         call = column.call
         if not any(_is_written(self._storage(argument, renderings)) for argument in call.arguments):
             return [column]
@@ -210,7 +210,7 @@ class _Walk:
         return [total, *(count for _, count in counts)]
 
     def _sum(self, column: Aggregated, summed: Scalar, renderings: Columns, made: _Made) -> list[Aggregated]:
-        """A sum of numbers whose digits only the rows tell, and of which some may be none."""
+        """A sum of numbers whose digits differ from row to row, some of which may be NaN or infinite."""
         call, name = column.call, column.field.name
         specials = specials_of(
             summed,
@@ -240,7 +240,7 @@ class _Walk:
         return [total, most, upward, downward, numbers]
 
     def _numbers(self, value: Scalar, call: AggregateCall) -> Aggregated:
-        """The values in an array, which is NULL without any."""
+        """The values in an array; NULL if there are none."""
         known = Not(IsNull(value))
         condition = known if call.condition is None else And((call.condition, known))
         order = (Order(value, descending=False, nulls_first=False),)
@@ -257,7 +257,7 @@ class _Walk:
         return Aggregated(self.numbers.field("numbers", _NUMERICS), listed)
 
     def _below(self, scalar: Scalar, made: _Made) -> Scalar:
-        """What is looked at more than once is computed once, as a column."""
+        """A column below the aggregate for an expression that is used more than once."""
         if isinstance(scalar, Reference):
             return scalar
         if scalar not in made.below:
@@ -265,7 +265,7 @@ class _Walk:
         return refer(made.below[scalar])
 
     def _average(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
-        """The sum of the values, by how many they are."""
+        """The sum of the values divided by their number."""
         name = column.field.name
         total = Aggregated(
             self.numbers.field(name, _NUMERIC),
@@ -283,7 +283,7 @@ class _Walk:
         return [*summed, count]
 
     def _may_be_special(self, scalar: Scalar, renderings: Columns) -> bool:
-        """Whether it may be NaN or infinite, for all that its storage tells."""
+        """Whether its storage allows NaN and infinities."""
         try:
             rendered = render(scalar, renderings, self.environment)
         except FeatureNotSupported:
@@ -348,7 +348,7 @@ def _call(function: int, name: str, arguments: tuple[Scalar, ...], type_: SqlTyp
 
 
 def _one_if(condition: Scalar) -> Scalar:
-    """What is counted where the condition is true."""
+    """1 where the condition is true, else NULL: to be counted."""
     return Case((Branch(condition, Constant("1", _INT4)),), Constant(None, _INT4), _INT4)
 
 
@@ -361,7 +361,7 @@ def _digits(number: int) -> Scalar:
 
 
 def _or_none(digits: Scalar) -> Scalar:
-    """The digits, or 0 for NaN and the infinities, which show none."""
+    """The digits; 0 for NaN and the infinities, which have none."""
     return Coalesce((digits, _digits(0)), _INT4)
 
 
@@ -372,7 +372,7 @@ def _is_most_digits(column: Aggregated) -> bool:
 
 
 def _trimmed(call: AggregateCall) -> tuple[Order, ...]:
-    """The order of different values, which is by these values themselves."""
+    """The order of distinct values, which is by the values themselves."""
     return tuple(
         replace(key, value=_call(functions.TRIM_SCALE, "trim_scale", (key.value,), _NUMERIC))
         if key.value in call.arguments and key.value.type.oid == NUMERIC
