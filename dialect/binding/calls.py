@@ -17,18 +17,9 @@ from dialect.binding.resolve import Meaning, find_function
 from dialect.binding.subqueries import array_of
 from dialect.binding.unbindable import ELSEWHERE, GROUPINGS, refused, refused_node
 from dialect.binding.values import coalesce, greatest, least, null_if, row, sql_value
-from dialect.bound.expression import (
-    Aggregate,
-    Constant,
-    Expression,
-    Frame,
-    FrameBound,
-    Function,
-    Row,
-    SortKey,
-    Window,
-)
+from dialect.bound.expression import Aggregate, Expression, Frame, FrameBound, Function, Row, SortKey, Window
 from dialect.bound.walk import lowest_level
+from dialect.expressions.scalar import Constant
 
 _KEYWORDS: Final[Mapping[str, Callable[[Binder, tuple[Expression, ...]], Expression]]] = {
     "coalesce": coalesce,

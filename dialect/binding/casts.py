@@ -19,7 +19,8 @@ from catalog.postgres.types import (
 )
 from dialect.binding.collation import result_collation
 from dialect.binding.resolve import common_type, find_cast, find_length_function
-from dialect.bound.expression import Cast, CastMethod, Constant, Expression
+from dialect.bound.expression import Expression
+from dialect.expressions.scalar import Cast, CastMethod, Constant
 
 _SPECIAL: Final = ("nan", "infinity", "inf")
 _UNBOUNDED: Final = (NUMERIC, DATE, TIMESTAMP, TIMESTAMPTZ)

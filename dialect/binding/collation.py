@@ -9,18 +9,8 @@ from typing import Final
 
 from catalog.errors import FeatureNotSupported, IndeterminateCollation
 from catalog.postgres.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION
-from dialect.bound.expression import (
-    Array,
-    Case,
-    Cast,
-    Coalesce,
-    Collate,
-    Expression,
-    Extreme,
-    Function,
-    NullIf,
-    Operator,
-)
+from dialect.bound.expression import Collate, Expression, Function, Operator
+from dialect.expressions.scalar import Array, Case, Cast, Coalesce, Extreme, NullIf
 
 
 class Strength(IntEnum):

@@ -21,7 +21,7 @@ from dialect.binding.operators import apply_operator
 from dialect.binding.scope import Scope, Source
 from dialect.binding.unbindable import function_in_from, refused, refused_node
 from dialect.binding.views import BoundViews
-from dialect.bound.expression import And, Coalesce, Expression
+from dialect.bound.expression import Expression
 from dialect.bound.query import (
     CommonTableScan,
     Derived,
@@ -32,6 +32,7 @@ from dialect.bound.query import (
     Query,
     Scan,
 )
+from dialect.expressions.scalar import And, Coalesce
 
 _KINDS: Final = {"LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 NOTHING_REFUSED: Final[Mapping[int, Error]] = MappingProxyType({})

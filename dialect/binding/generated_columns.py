@@ -15,8 +15,9 @@ from dialect.binding.canonical_text import read_query
 from dialect.binding.casts import cast
 from dialect.binding.expression import ExpressionBinder
 from dialect.binding.scope import Scope, Source
-from dialect.bound.expression import Cast, CastMethod, Column, Constant, Expression
+from dialect.bound.expression import Column, Expression
 from dialect.bound.query import OutputColumn, Query, Scan, Select, Target
+from dialect.expressions.scalar import Cast, CastMethod, Constant
 
 _HINT: Final = (
     "PostgreSQL 18 tells the values of generated columns; before, keep the value in a plain column "

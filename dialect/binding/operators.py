@@ -16,21 +16,18 @@ from dialect.binding.resolve import find_operator
 from dialect.binding.sqlglot_postgres import Plus
 from dialect.binding.subqueries import quantified
 from dialect.binding.unbindable import refused, refused_node
-from dialect.bound.expression import (
+from dialect.bound.expression import Expression, Operator, Row, RowComparison
+from dialect.expressions.scalar import (
     And,
     ArrayComparison,
-    BooleanTest,
     Constant,
-    Distinct,
     Element,
-    Expression,
+    IsDistinct,
+    IsNull,
+    IsTruth,
     Not,
-    NullTest,
-    Operator,
     Or,
     Quantifier,
-    Row,
-    RowComparison,
     Truth,
 )
 
@@ -137,8 +134,8 @@ def _quantified(
     element = binder.signatures.types[array.type.oid].element
     if not element:
         raise refused_node(right)
-    stand_in = Element(0, computed_type(binder.signatures, element, (array,), array.type.typmod))
-    return ArrayComparison(quantifier, apply_operator(binder, name, (operand, stand_in)), array, BOOLEAN)
+    stand_in = Element(computed_type(binder.signatures, element, (array,), array.type.typmod))
+    return ArrayComparison(quantifier, apply_operator(binder, name, (operand, stand_in)), array)
 
 
 def _in(binder: Binder, node: exp.Expr) -> Expression:
@@ -170,21 +167,20 @@ def _logic(binder: Binder, node: exp.Expr) -> Expression:
     for operand in node.flatten():
         argument = binder.expression(operand)
         arguments.extend(argument.arguments if isinstance(argument, kind) else (argument,))
-    return kind(tuple(arguments), BOOLEAN)
+    return kind(tuple(arguments))
 
 
 def _not(binder: Binder, node: exp.Expr) -> Expression:
-    return Not(binder.expression(node.this), BOOLEAN)
+    return Not(binder.expression(node.this))
 
 
 def _is(binder: Binder, node: exp.Expr) -> Expression:
     argument, test = binder.expression(node.this), bare(node.expression)
     negated = bool(node.args.get("negate"))
     if isinstance(test, exp.Null):
-        return NullTest(argument, negated, BOOLEAN)
+        return _negated(IsNull(argument), negated)
     if isinstance(test, exp.Boolean):
-        tested = BooleanTest(argument, Truth.TRUE if test.this else Truth.FALSE, BOOLEAN)
-        return Not(tested, BOOLEAN) if negated else tested
+        return _negated(IsTruth(argument, Truth.TRUE if test.this else Truth.FALSE), negated)
     raise refused_node(node)
 
 
@@ -192,7 +188,11 @@ def _distinct(binder: Binder, node: exp.Expr) -> Expression:
     arguments = binder.expression(node.this), binder.expression(node.expression)
     if any(isinstance(argument, Row) for argument in arguments):
         raise refused("IS DISTINCT FROM between rows", "Compare the columns one by one.")
-    return Distinct(apply_operator(binder, "=", arguments), isinstance(node, exp.NullSafeEQ), BOOLEAN)
+    return _negated(IsDistinct(apply_operator(binder, "=", arguments)), isinstance(node, exp.NullSafeEQ))
+
+
+def _negated(expression: Expression, negated: bool) -> Expression:
+    return Not(expression) if negated else expression
 
 
 RULES: Final[Mapping[type[exp.Expr], Rule]] = {

@@ -21,7 +21,7 @@ from catalog.postgres.types import (
     UNKNOWN,
 )
 from dialect.binding.unbindable import ELSEWHERE, refused
-from dialect.bound.expression import CastMethod
+from dialect.expressions.scalar import CastMethod
 
 Oids: TypeAlias = tuple[int, ...]
 

@@ -13,15 +13,15 @@ from dialect.binding.binder import Binder, Rule
 from dialect.binding.unbindable import refused
 from dialect.bound.expression import (
     ArraySubquery,
-    Element,
     Exists,
     Expression,
     Operator,
     QuantifiedSubquery,
-    Quantifier,
     ScalarSubquery,
+    SubqueryColumn,
 )
 from dialect.bound.query import Query
+from dialect.expressions.scalar import Quantifier
 
 Apply = Callable[[Binder, str, Iterable[Expression]], Operator]
 
@@ -39,7 +39,7 @@ def quantified(
     if len(query.columns) != len(operands) or (len(operands) > 1 and name != "="):
         raise refused(f"a comparison of rows by {name} with a subquery", "Compare the columns one by one.")
     comparisons = tuple(
-        apply(binder, name, (operand, Element(number, column.type)))
+        apply(binder, name, (operand, SubqueryColumn(number, column.type)))
         for number, (operand, column) in enumerate(zip(operands, query.columns, strict=True))
     )
     return QuantifiedSubquery(quantifier, comparisons, query, BOOLEAN)

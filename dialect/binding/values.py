@@ -30,20 +30,8 @@ from dialect.binding.collation import collation_for
 from dialect.binding.operators import apply_operator
 from dialect.binding.type_names import read_type
 from dialect.binding.unbindable import ELSEWHERE, refused, refused_node
-from dialect.bound.expression import (
-    Array,
-    Branch,
-    Case,
-    Coalesce,
-    Collate,
-    Constant,
-    Expression,
-    Extreme,
-    NullIf,
-    Row,
-    SqlValue,
-    Subscript,
-)
+from dialect.bound.expression import Collate, Expression, Row, SqlValue, Subscript
+from dialect.expressions.scalar import Array, Branch, Case, Coalesce, Constant, Extreme, NullIf
 
 _COLLATION_HINT: Final = 'Use another collation: COLLATE "C", for example.'
 _INT4_LIMIT: Final = 2**31

@@ -1,39 +1,19 @@
-"""Expressions with every name resolved and every type as PostgreSQL's."""
+"""Expressions with every name resolved and every type as PostgreSQL's.
+
+To what scalars are made of come columns by their place, operators and functions as PostgreSQL knows them,
+subqueries, aggregates and windows, and what no plan can have.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from catalog.postgres.types import SqlType
+from dialect.expressions.scalar import Composed, Quantifier
 
 if TYPE_CHECKING:
     from dialect.bound.query import Query
-
-
-class Truth(Enum):
-    """What IS TRUE and IS FALSE ask for."""
-
-    TRUE = "true"
-    FALSE = "false"
-
-
-class Quantifier(Enum):
-    """How many of the values a comparison must hold for."""
-
-    ANY = "any"
-    ALL = "all"
-
-
-class CastMethod(Enum):
-    """How a value gets its new type."""
-
-    FUNCTION = "function"
-    RELABEL = "relabel"
-    TEXT = "text"
-    ELEMENTS = "elements"
-    LENGTH = "length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +32,6 @@ class Output:
     """A column of the set operation's own result, in its ORDER BY."""
 
     column: int
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A literal: the text PostgreSQL's input function reads, or None for NULL."""
-
-    text: str | None
     type: SqlType
 
 
@@ -96,122 +68,10 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """A change of type, by `function` where there is one, else 0; LENGTH applies a modifier within a type."""
-
-    argument: Expression
-    method: CastMethod
-    function: int
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
 class Collate:
     """COLLATE: the argument under another collation."""
 
     argument: Expression
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """True if all are; n-ary and never nested in itself."""
-
-    arguments: tuple[Expression, ...]
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """True if one is; n-ary and never nested in itself."""
-
-    arguments: tuple[Expression, ...]
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """Negation in three-valued logic."""
-
-    argument: Expression
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class NullTest:
-    """IS [NOT] NULL."""
-
-    argument: Expression
-    negated: bool
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class BooleanTest:
-    """IS TRUE or IS FALSE: never NULL."""
-
-    argument: Expression
-    truth: Truth
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Distinct:
-    """IS [NOT] DISTINCT FROM, by the type's equality operator."""
-
-    equality: Operator
-    negated: bool
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One WHEN of a CASE."""
-
-    condition: Expression
-    result: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """CASE, that with an operand as comparisons; `default` is a NULL constant where there is no ELSE."""
-
-    branches: tuple[Branch, ...]
-    default: Expression
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Coalesce:
-    """The first argument that is not NULL."""
-
-    arguments: tuple[Expression, ...]
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class NullIf:
-    """NULL where the equality holds, else its first argument."""
-
-    equality: Operator
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Extreme:
-    """GREATEST or LEAST of the arguments that are not NULL, by the type's default order under `collation`."""
-
-    greatest: bool
-    arguments: tuple[Expression, ...]
-    collation: int
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """ARRAY[...]; of more than one dimension where the elements are arrays of the same type."""
-
-    elements: tuple[Expression, ...]
     type: SqlType
 
 
@@ -242,18 +102,8 @@ class RowComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayComparison:
-    """`x op ANY (array)`, also IN (list): `operator` compares x with a stand-in for the element, Element."""
-
-    quantifier: Quantifier
-    operator: Operator
-    array: Expression
-    type: SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """What a quantified comparison compares with: the array's element, or the subquery's column."""
+class SubqueryColumn:
+    """The column of the subquery that a quantified comparison compares with."""
 
     column: int
     type: SqlType
@@ -277,7 +127,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class QuantifiedSubquery:
-    """`x op ANY (query)`, also IN (query): all `comparisons` hold, each with an Element on its right."""
+    """`x op ANY (query)`, also IN (query): all `comparisons` hold, with its columns on their right."""
 
     quantifier: Quantifier
     comparisons: tuple[Operator, ...]
@@ -349,31 +199,17 @@ class Window:
     type: SqlType
 
 
-Expression: TypeAlias = (
+_Named: TypeAlias = (
     Column
     | Output
-    | Constant
     | SqlValue
     | Operator
     | Function
-    | Cast
     | Collate
-    | And
-    | Or
-    | Not
-    | NullTest
-    | BooleanTest
-    | Distinct
-    | Case
-    | Coalesce
-    | NullIf
-    | Extreme
-    | Array
     | Subscript
     | Row
     | RowComparison
-    | ArrayComparison
-    | Element
+    | SubqueryColumn
     | ScalarSubquery
     | Exists
     | QuantifiedSubquery
@@ -381,3 +217,4 @@ Expression: TypeAlias = (
     | Aggregate
     | Window
 )
+Expression: TypeAlias = "_Named | Composed[Expression, Operator]"

@@ -9,30 +9,15 @@ from catalog.postgres.signatures import Signatures
 from catalog.postgres.types import CONFLICTING, DEFAULT_COLLATION, NO_COLLATION, NO_TYPMOD, SqlType
 from dialect.bound.expression import (
     Aggregate,
-    And,
-    Array,
-    ArrayComparison,
     ArraySubquery,
-    BooleanTest,
-    Case,
-    Cast,
-    Coalesce,
     Collate,
     Column,
-    Constant,
-    Distinct,
-    Element,
     Exists,
     Expression,
-    Extreme,
     Frame,
     FrameBound,
     Function,
-    Not,
-    NullIf,
-    NullTest,
     Operator,
-    Or,
     Output,
     QuantifiedSubquery,
     Row,
@@ -40,6 +25,7 @@ from dialect.bound.expression import (
     ScalarSubquery,
     SortKey,
     SqlValue,
+    SubqueryColumn,
     Subscript,
     Window,
 )
@@ -55,6 +41,24 @@ from dialect.bound.query import (
     Select,
     SetOperation,
     Values,
+)
+from dialect.expressions.scalar import (
+    And,
+    Array,
+    ArrayComparison,
+    Case,
+    Cast,
+    Coalesce,
+    Composed,
+    Constant,
+    Element,
+    Extreme,
+    IsDistinct,
+    IsNull,
+    IsTruth,
+    Not,
+    NullIf,
+    Or,
 )
 
 
@@ -156,22 +160,20 @@ class BoundText:
 
     def _bare(self, expression: Expression) -> str:
         match expression:
-            case Column() | Output() | Constant() | SqlValue() | Element():
+            case Column() | Output() | SqlValue() | SubqueryColumn():
                 return _leaf(expression)
-            case And() | Or() | Not() | NullTest() | BooleanTest() | Distinct() | RowComparison():
-                return self._truth(expression)
-            case ScalarSubquery() | Exists() | ArraySubquery() | QuantifiedSubquery() | ArrayComparison():
+            case Operator() | Function() | Collate() | Subscript() | Row() | RowComparison():
+                return self._applied(expression)
+            case ScalarSubquery() | Exists() | ArraySubquery() | QuantifiedSubquery():
                 return self._subquery(expression)
-            case Case() | Coalesce() | NullIf() | Extreme() | Array() | Subscript() | Row():
-                return self._built(expression)
             case Aggregate():
                 return self._aggregate(expression)
             case Window():
                 return self._window(expression)
             case _:
-                return self._applied(expression)
+                return self._composed(expression)
 
-    def _applied(self, expression: Operator | Function | Cast | Collate) -> str:
+    def _applied(self, expression: Operator | Function | Collate | Subscript | Row | RowComparison) -> str:
         match expression:
             case Operator(name=name, arguments=(left, right)):
                 return f"({self._text(left)} {name} {self._text(right)})"
@@ -179,35 +181,18 @@ class BoundText:
                 return f"({name} {self._list(arguments)})"
             case Function(name=name, arguments=arguments, variadic=variadic):
                 return f"{name}({'variadic ' if variadic else ''}{self._list(arguments)})"
-            case Cast(argument=argument, method=method):
-                return f"{method.value}({self._text(argument)})"
             case Collate(argument=argument):
                 return f"collate({self._text(argument)})"
-            case _:
-                assert_never(expression)
-
-    def _truth(self, expression: And | Or | Not | NullTest | BooleanTest | Distinct | RowComparison) -> str:
-        match expression:
-            case And(arguments=arguments):
-                return f"({' and '.join(self._text(argument) for argument in arguments)})"
-            case Or(arguments=arguments):
-                return f"({' or '.join(self._text(argument) for argument in arguments)})"
-            case Not(argument=argument):
-                return f"(not {self._text(argument)})"
-            case NullTest(argument=argument, negated=negated):
-                return f"({self._text(argument)} is {'not ' if negated else ''}null)"
-            case BooleanTest(argument=argument, truth=truth):
-                return f"({self._text(argument)} is {truth.value})"
-            case Distinct(equality=equality, negated=negated):
-                return f"({'not ' if negated else ''}distinct {self._text(equality)})"
+            case Subscript(array=array, indexes=indexes):
+                return f"{self._text(array)}[{self._list(indexes)}]"
+            case Row(fields=fields):
+                return f"row({self._list(fields)})"
             case RowComparison(name=name, pairs=pairs):
                 return f"rows {name} ({self._list(pairs)})"
             case _:
                 assert_never(expression)
 
-    def _subquery(
-        self, expression: ScalarSubquery | Exists | ArraySubquery | QuantifiedSubquery | ArrayComparison
-    ) -> str:
+    def _subquery(self, expression: ScalarSubquery | Exists | ArraySubquery | QuantifiedSubquery) -> str:
         match expression:
             case ScalarSubquery(query=query):
                 return self._nested(query)
@@ -217,13 +202,31 @@ class BoundText:
                 return f"array {self._nested(query)}"
             case QuantifiedSubquery(quantifier=quantifier, comparisons=comparisons, query=query):
                 return f"{quantifier.value} ({self._list(comparisons)}) in {self._nested(query)}"
-            case ArrayComparison(quantifier=quantifier, operator=operator, array=array):
-                return f"{quantifier.value} {self._text(operator)} in {self._text(array)}"
             case _:
                 assert_never(expression)
 
-    def _built(self, expression: Case | Coalesce | NullIf | Extreme | Array | Subscript | Row) -> str:
+    def _composed(self, expression: Composed[Expression, Operator]) -> str:  # noqa: C901 (a case for each kind)
         match expression:
+            case Constant(text=text):
+                return "null" if text is None else repr(text)
+            case Element():
+                return "element 0"
+            case Cast(argument=argument, method=method):
+                return f"{method.value}({self._text(argument)})"
+            case And(arguments=arguments):
+                return f"({' and '.join(self._text(argument) for argument in arguments)})"
+            case Or(arguments=arguments):
+                return f"({' or '.join(self._text(argument) for argument in arguments)})"
+            case Not(argument=IsNull(argument=argument)):
+                return f"({self._text(argument)} is not null)"
+            case Not(argument=argument):
+                return f"(not {self._text(argument)})"
+            case IsNull(argument=argument):
+                return f"({self._text(argument)} is null)"
+            case IsTruth(argument=argument, truth=truth):
+                return f"({self._text(argument)} is {truth.value})"
+            case IsDistinct(equality=equality):
+                return f"(distinct {self._text(equality)})"
             case Case(branches=branches, default=default):
                 whens = (
                     f"when {self._text(branch.condition)} then {self._text(branch.result)}"
@@ -238,10 +241,8 @@ class BoundText:
                 return f"{'greatest' if greatest else 'least'}({self._list(arguments)})"
             case Array(elements=elements):
                 return f"array[{self._list(elements)}]"
-            case Subscript(array=array, indexes=indexes):
-                return f"{self._text(array)}[{self._list(indexes)}]"
-            case Row(fields=fields):
-                return f"row({self._list(fields)})"
+            case ArrayComparison(quantifier=quantifier, comparison=comparison, array=array):
+                return f"{quantifier.value} {self._text(comparison)} in {self._text(array)}"
             case _:
                 assert_never(expression)
 
@@ -273,17 +274,15 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def _leaf(expression: Column | Output | Constant | SqlValue | Element) -> str:
+def _leaf(expression: Column | Output | SqlValue | SubqueryColumn) -> str:
     match expression:
         case Column(level=level, source=source, name=name):
             return f"{'^' * level}{source}.{name}"
         case Output(column=column):
             return f"output {column}"
-        case Constant(text=text):
-            return "null" if text is None else repr(text)
         case SqlValue(name=name):
             return name
-        case Element(column=column):
+        case SubqueryColumn(column=column):
             return f"element {column}"
         case _:
             assert_never(expression)

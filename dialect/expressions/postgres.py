@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
+from catalog.errors import NotMaintainable
 from catalog.postgres.types import (
     CONFLICTING,
     DEFAULT_COLLATION,
@@ -22,7 +23,6 @@ from catalog.postgres.types import (
     SqlType,
     written_type,
 )
-from dialect.binding.unbindable import refused
 from dialect.expressions.array_elements import element_of, with_element, written_elements
 from dialect.expressions.scalar import (
     And,
@@ -68,9 +68,11 @@ def write(scalar: Scalar, columns: Mapping[int, str], collations: Mapping[int, s
 def type_name(type_: SqlType) -> str:
     """The type as written after `::`."""
     if type_.oid not in NAMES:
-        raise refused("a constant, or a cast, of this type in the select list", "Cast to text instead.")
+        raise NotMaintainable(
+            "a constant, or a cast, of this type in the select list", hint="Cast to text instead."
+        )
     if type_.oid == INTERVAL and type_.typmod != NO_TYPMOD:
-        raise refused("an interval with fields", "Write interval alone.")
+        raise NotMaintainable("an interval with fields", hint="Write interval alone.")
     return f"pg_catalog.{written_type(type_)}"
 
 
@@ -112,7 +114,7 @@ class _Writer:
             case Case() | Coalesce() | NullIf() | Extreme() | Array():
                 return self._chosen(scalar)
             case Element():
-                raise refused("a comparison with an element in this form", _BY_VALUE)
+                raise NotMaintainable("a comparison with an element in this form", hint=_BY_VALUE)
             case _:
                 assert_never(scalar)
 
@@ -139,7 +141,7 @@ class _Writer:
         if collation in (NO_COLLATION, CONFLICTING):
             collation = DEFAULT_COLLATION
         if collation not in self._collations:
-            raise refused("a collation of another name in the select list", 'Add COLLATE "C".')
+            raise NotMaintainable("a collation of another name in the select list", hint='Add COLLATE "C".')
         return [
             text
             if scalar.type.collation == NO_COLLATION
@@ -164,7 +166,7 @@ class _Writer:
             case ArrayComparison(comparison=comparison, quantifier=quantifier, array=array):
                 return self._quantified(comparison, quantifier is Quantifier.ANY, array)
             case IsDistinct():
-                raise refused("IS DISTINCT FROM in this form", "Compare the columns one by one.")
+                raise NotMaintainable("IS DISTINCT FROM in this form", hint="Compare the columns one by one.")
             case _:
                 assert_never(scalar)
 
@@ -175,7 +177,7 @@ class _Writer:
         element = element_of(comparison)
         elements = None if element is None else written_elements(array, element.type)
         if elements is None:
-            raise refused("a comparison with a computed array", _BY_VALUE)
+            raise NotMaintainable("a comparison with a computed array", hint=_BY_VALUE)
         comparisons = [with_element(comparison, value) for value in elements]
         return self._joined(" OR " if some else " AND ", comparisons, "false" if some else "true")
 

@@ -1,19 +1,52 @@
 """What computes one value from a row's columns: expressions without subqueries, aggregates or names.
 
 The planner's plans are made of these, and `dialect/spark/expressions.py` writes them. A column is a number,
-unique in a plan.
+unique in a plan. The classes are generic in what they are made of: `Scalar` is made of scalars, and an
+`Expression` of `dialect/bound/expression.py`, which has names and subqueries as well, of expressions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias
 
 from catalog.postgres.types import BOOLEAN, SqlType
-from dialect.bound.expression import CastMethod, Quantifier, Truth
 
-__all__ = ["CastMethod", "Quantifier", "Truth"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    PartT = TypeVar("PartT", covariant=True, default="Scalar")
+    CallT = TypeVar("CallT", covariant=True, default="Call")
+else:
+    from typing import TypeVar
+
+    PartT = TypeVar("PartT")
+    CallT = TypeVar("CallT")
+
+
+class Truth(Enum):
+    """What IS TRUE and IS FALSE ask for."""
+
+    TRUE = "true"
+    FALSE = "false"
+
+
+class Quantifier(Enum):
+    """How many of the values a comparison must hold for."""
+
+    ANY = "any"
+    ALL = "all"
+
+
+class CastMethod(Enum):
+    """How a value gets its new type."""
+
+    FUNCTION = "function"
+    RELABEL = "relabel"
+    TEXT = "text"
+    ELEMENTS = "elements"
+    LENGTH = "length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,112 +98,112 @@ OWN_FUNCTIONS = frozenset((SHOWN, BEYOND, LONG_SUM))
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Generic[PartT]):
     """A change of type, by `function` where there is one, else 0; RELABEL also changes a collation."""
 
-    argument: Scalar
+    argument: PartT
     method: CastMethod
     function: int
     type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Generic[PartT]):
     """True if all are; n-ary and never nested in itself; of no arguments: true."""
 
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[PartT, ...]
     type: SqlType = BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Generic[PartT]):
     """True if one is; n-ary and never nested in itself; of no arguments: false."""
 
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[PartT, ...]
     type: SqlType = BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Generic[PartT]):
     """Negation in three-valued logic."""
 
-    argument: Scalar
+    argument: PartT
     type: SqlType = BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(Generic[PartT]):
     """IS NULL: never NULL itself."""
 
-    argument: Scalar
+    argument: PartT
     type: SqlType = BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class IsTruth:
+class IsTruth(Generic[PartT]):
     """IS TRUE or IS FALSE: never NULL."""
 
-    argument: Scalar
+    argument: PartT
     truth: Truth
     type: SqlType = BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class IsDistinct:
+class IsDistinct(Generic[CallT]):
     """IS DISTINCT FROM, by the type's equality: never NULL."""
 
-    equality: Call
+    equality: CallT
     type: SqlType = BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Generic[PartT]):
     """One WHEN of a CASE."""
 
-    condition: Scalar
-    result: Scalar
+    condition: PartT
+    result: PartT
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """The result of the first branch whose condition is true."""
+class Case(Generic[PartT]):
+    """The result of the first branch whose condition is true; without ELSE the default is NULL."""
 
-    branches: tuple[Branch, ...]
-    default: Scalar
+    branches: tuple[Branch[PartT], ...]
+    default: PartT
     type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Coalesce:
+class Coalesce(Generic[PartT]):
     """The first argument that is not NULL."""
 
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[PartT, ...]
     type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class NullIf:
+class NullIf(Generic[CallT]):
     """NULL where the equality holds, else its first argument."""
 
-    equality: Call
+    equality: CallT
     type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class Extreme(Generic[PartT]):
     """GREATEST or LEAST of the arguments that are not NULL, by the type's default order under `collation`."""
 
     greatest: bool
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[PartT, ...]
     collation: int
     type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
-    """ARRAY[...] of one dimension."""
+class Array(Generic[PartT]):
+    """ARRAY[...]; bound also of more than one dimension, where the elements are arrays of the same type."""
 
-    elements: tuple[Scalar, ...]
+    elements: tuple[PartT, ...]
     type: SqlType
 
 
@@ -182,31 +215,32 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayComparison:
+class ArrayComparison(Generic[PartT, CallT]):
     """`x op ANY (array)`, also IN (list): `comparison` has an Element in it for the array's element."""
 
     quantifier: Quantifier
-    comparison: Call
-    array: Scalar
+    comparison: CallT
+    array: PartT
     type: SqlType = BOOLEAN
 
 
-Scalar: TypeAlias = (
-    Reference
-    | Constant
-    | Call
-    | Cast
-    | And
-    | Or
-    | Not
-    | IsNull
-    | IsTruth
-    | IsDistinct
-    | Case
-    | Coalesce
-    | NullIf
-    | Extreme
-    | Array
+Composed: TypeAlias = (
+    Constant
+    | Cast[PartT]
+    | And[PartT]
+    | Or[PartT]
+    | Not[PartT]
+    | IsNull[PartT]
+    | IsTruth[PartT]
+    | IsDistinct[CallT]
+    | Case[PartT]
+    | Coalesce[PartT]
+    | NullIf[CallT]
+    | Extreme[PartT]
+    | Array[PartT]
     | Element
-    | ArrayComparison
+    | ArrayComparison[PartT, CallT]
 )
+"""What there is before and after names and subqueries are taken away."""
+
+Scalar: TypeAlias = "Reference | Call | Composed[Scalar, Call]"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dialect.bound.expression import And, Expression
-from dialect.expressions.scalar import Scalar
+from dialect.bound.expression import Expression
+from dialect.expressions.scalar import And, Scalar
 from planner.algebra.conditions import conjunction
 from planner.algebra.logical import DependentPlan, Filter
 from planner.translate.expression import ExpressionTranslator

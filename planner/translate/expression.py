@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from dialect.bound import expression as bound
 from dialect.bound.expression import Expression
 from dialect.expressions.scalar import (
+    And,
     Array,
     ArrayComparison,
     Branch,
@@ -16,6 +17,7 @@ from dialect.expressions.scalar import (
     Cast,
     CastMethod,
     Coalesce,
+    Composed,
     Constant,
     Element,
     Extreme,
@@ -25,6 +27,8 @@ from dialect.expressions.scalar import (
     Not,
     Notation,
     NullIf,
+    Or,
+    Quantifier,
     Scalar,
 )
 from planner.algebra.columns import refer
@@ -34,18 +38,6 @@ from planner.algebra.logical import AggregateCall, Field, Order
 from planner.algebra.refused import Refused
 from planner.translate.scope import Placement, Scope, Translator
 from planner.translate.subquery import exists, quantified, quantified_truth, single_value
-
-_Applied: TypeAlias = bound.Operator | bound.Function | bound.Cast | bound.Collate
-_Logical: TypeAlias = (
-    bound.And
-    | bound.Or
-    | bound.Not
-    | bound.NullTest
-    | bound.BooleanTest
-    | bound.Distinct
-    | bound.RowComparison
-)
-_Chosen: TypeAlias = bound.Case | bound.Coalesce | bound.NullIf | bound.Extreme
 
 
 @dataclass(frozen=True)
@@ -64,11 +56,11 @@ class ExpressionTranslator:
     def condition(self, expression: Expression) -> Scalar:
         """A scalar that is true where the expression is; it may be false where that is NULL."""
         match expression:
-            case bound.And(arguments=arguments):
+            case And(arguments=arguments):
                 return conjunction(self.condition(argument) for argument in arguments)
-            case bound.Or(arguments=arguments):
+            case Or(arguments=arguments):
                 return disjunction(self.condition(argument) for argument in arguments)
-            case bound.QuantifiedSubquery(quantifier=bound.Quantifier.ANY):
+            case bound.QuantifiedSubquery(quantifier=Quantifier.ANY):
                 return quantified_truth(self, expression)
         return self.scalar(expression)
 
@@ -80,37 +72,24 @@ class ExpressionTranslator:
         match expression:
             case bound.Column(level=level, source=source, column=column):
                 return refer(self.scope.outward(level).column(source, column))
-            case bound.Constant(text=text, type=type_):
-                return Constant(text, type_)
-            case bound.Element(column=column, type=type_):
-                return refer(self.elements[column]) if self.elements else Element(type_)
-            case bound.Operator() | bound.Function() | bound.Cast() | bound.Collate():
-                return self._applied(expression)
-            case bound.Case() | bound.Coalesce() | bound.NullIf() | bound.Extreme():
-                return self._chosen(expression)
-            case bound.And() | bound.Or() | bound.Not() | bound.NullTest():
-                return self._logical(expression)
-            case bound.BooleanTest() | bound.Distinct() | bound.RowComparison():
-                return self._logical(expression)
-            case bound.Aggregate():
-                return self._aggregate(expression)
-            case _:
-                return self._special(expression)
-
-    def _applied(self, expression: _Applied) -> Scalar:
-        match expression:
+            case bound.SubqueryColumn(column=column):
+                return refer(self.elements[column])
             case bound.Operator():
                 return self._operator(expression)
-            case bound.Function(variadic=True):
-                raise Refused.VARIADIC.error
-            case bound.Function(oid=oid, name=name, arguments=arguments, collation=collation, type=type_):
-                return Call(oid, name, Notation.FUNCTION, self._all(arguments), collation, type_)
-            case bound.Cast(argument=argument, method=method, function=function, type=type_):
-                return Cast(self.scalar(argument), method, function, type_)
+            case bound.Function():
+                return self._function(expression)
             case bound.Collate(argument=argument, type=type_):
                 return Cast(self.scalar(argument), CastMethod.RELABEL, 0, type_)
+            case bound.RowComparison(name=name, pairs=pairs):
+                return _rows(name, tuple(self._operator(pair) for pair in pairs))
+            case bound.ScalarSubquery() | bound.Exists() | bound.QuantifiedSubquery() | bound.ArraySubquery():
+                return self._subquery(expression)
+            case bound.Aggregate():
+                return self._aggregate(expression)
+            case bound.Output() | bound.SqlValue() | bound.Subscript() | bound.Row() | bound.Window():
+                raise _refusal(expression).error
             case _:
-                assert_never(expression)
+                return self._composed(expression)
 
     def _operator(self, operator: bound.Operator) -> Call:
         arguments = self._all(operator.arguments)
@@ -118,72 +97,66 @@ class ExpressionTranslator:
             operator.function, operator.name, Notation.OPERATOR, arguments, operator.collation, operator.type
         )
 
-    def _chosen(self, expression: _Chosen) -> Scalar:
-        match expression:
-            case bound.Case(branches=branches, default=default, type=type_):
-                whens = (
-                    Branch(self.condition(branch.condition), self.scalar(branch.result))
-                    for branch in branches
-                )
-                return Case(tuple(whens), self.scalar(default), type_)
-            case bound.Coalesce(arguments=arguments, type=type_):
-                return Coalesce(self._all(arguments), type_)
-            case bound.NullIf(equality=equality, type=type_):
-                return NullIf(self._operator(equality), type_)
-            case bound.Extreme(greatest=greatest, arguments=arguments, collation=collation, type=type_):
-                return Extreme(greatest, self._all(arguments), collation, type_)
-            case _:
-                assert_never(expression)
+    def _function(self, call: bound.Function) -> Call:
+        if call.variadic:
+            raise Refused.VARIADIC.error
+        arguments = self._all(call.arguments)
+        return Call(call.oid, call.name, Notation.FUNCTION, arguments, call.collation, call.type)
 
-    def _logical(self, expression: _Logical) -> Scalar:
-        match expression:
-            case bound.And(arguments=arguments):
-                return conjunction(self._all(arguments))
-            case bound.Or(arguments=arguments):
-                return disjunction(self._all(arguments))
-            case bound.Not(argument=argument):
-                return Not(self.scalar(argument))
-            case bound.NullTest(argument=argument, negated=negated):
-                return _negated(IsNull(self.scalar(argument)), negated)
-            case bound.BooleanTest(argument=argument, truth=truth):
-                return IsTruth(self.scalar(argument), truth)
-            case bound.Distinct(equality=equality, negated=negated):
-                return _negated(IsDistinct(self._operator(equality)), negated)
-            case bound.RowComparison(name=name, pairs=pairs):
-                return _rows(name, tuple(self._operator(pair) for pair in pairs))
-            case _:
-                assert_never(expression)
-
-    def _special(
+    def _subquery(
         self,
-        expression: bound.Array
-        | bound.ArrayComparison
-        | bound.ScalarSubquery
-        | bound.Exists
-        | bound.QuantifiedSubquery
-        | bound.ArraySubquery
-        | bound.Output
-        | bound.SqlValue
-        | bound.Subscript
-        | bound.Row
-        | bound.Window,
+        expression: bound.ScalarSubquery | bound.Exists | bound.QuantifiedSubquery | bound.ArraySubquery,
     ) -> Scalar:
         match expression:
-            case bound.Array(elements=elements, type=type_):
-                if any(element.type.oid == type_.oid for element in elements):
-                    raise Refused.ARRAY_OF_ARRAYS.error
-                return Array(self._all(elements), type_)
-            case bound.ArrayComparison(quantifier=quantifier, operator=operator, array=array):
-                comparison = self.comparing(())._operator(operator)
-                return ArrayComparison(quantifier, comparison, self.scalar(array))
             case bound.ScalarSubquery(query=query):
                 return single_value(self, query)
             case bound.Exists(query=query):
                 return exists(self, query)
             case bound.QuantifiedSubquery():
                 return quantified(self, expression)
+            case bound.ArraySubquery():
+                raise Refused.ARRAY_SUBQUERY.error
             case _:
-                raise _refusal(expression).error
+                assert_never(expression)
+
+    def _composed(self, expression: Composed[Expression, bound.Operator]) -> Scalar:  # noqa: C901 (a case for each kind)
+        match expression:
+            case Constant() | Element():
+                return expression
+            case Cast(argument=argument, method=method, function=function, type=type_):
+                return Cast(self.scalar(argument), method, function, type_)
+            case And(arguments=arguments):
+                return conjunction(self._all(arguments))
+            case Or(arguments=arguments):
+                return disjunction(self._all(arguments))
+            case Not(argument=argument):
+                return Not(self.scalar(argument))
+            case IsNull(argument=argument):
+                return IsNull(self.scalar(argument))
+            case IsTruth(argument=argument, truth=truth):
+                return IsTruth(self.scalar(argument), truth)
+            case IsDistinct(equality=equality):
+                return IsDistinct(self._operator(equality))
+            case Case(branches=branches, default=default, type=type_):
+                whens = (
+                    Branch(self.condition(branch.condition), self.scalar(branch.result))
+                    for branch in branches
+                )
+                return Case(tuple(whens), self.scalar(default), type_)
+            case Coalesce(arguments=arguments, type=type_):
+                return Coalesce(self._all(arguments), type_)
+            case NullIf(equality=equality, type=type_):
+                return NullIf(self._operator(equality), type_)
+            case Extreme(greatest=greatest, arguments=arguments, collation=collation, type=type_):
+                return Extreme(greatest, self._all(arguments), collation, type_)
+            case Array(elements=elements, type=type_):
+                if any(element.type.oid == type_.oid for element in elements):
+                    raise Refused.ARRAY_OF_ARRAYS.error
+                return Array(self._all(elements), type_)
+            case ArrayComparison(quantifier=quantifier, comparison=comparison, array=array):
+                return ArrayComparison(quantifier, self._operator(comparison), self.scalar(array))
+            case _:
+                assert_never(expression)
 
     def _aggregate(self, aggregate: bound.Aggregate) -> Scalar:
         """A column of the aggregate of its query; its arguments see what is below that."""
@@ -224,10 +197,6 @@ def _lowered(scope: Scope, level: int, bottom: Scope) -> Scope:
     return replace(scope, outer=_lowered(scope.outer, level - 1, bottom))
 
 
-def _negated(scalar: Scalar, negated: bool) -> Scalar:
-    return Not(scalar) if negated else scalar
-
-
 def _rows(name: str, pairs: tuple[Call, ...]) -> Scalar:
     """The first pair that is unequal decides; where one before it is NULL, so is the outcome."""
     if name == "=":
@@ -245,16 +214,9 @@ def _rows(name: str, pairs: tuple[Call, ...]) -> Scalar:
 
 
 def _refusal(
-    expression: bound.ArraySubquery
-    | bound.Output
-    | bound.SqlValue
-    | bound.Subscript
-    | bound.Row
-    | bound.Window,
+    expression: bound.Output | bound.SqlValue | bound.Subscript | bound.Row | bound.Window,
 ) -> Refused:
     match expression:
-        case bound.ArraySubquery():
-            return Refused.ARRAY_SUBQUERY
         case bound.SqlValue():
             return Refused.VALUE_OF_SESSION
         case bound.Subscript():

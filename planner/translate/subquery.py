@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from catalog.postgres.types import BOOLEAN
-from dialect.bound.expression import Exists, Expression, Not, QuantifiedSubquery, Quantifier
+from dialect.bound.expression import Exists, Expression, QuantifiedSubquery
 from dialect.bound.query import Query
-from dialect.expressions.scalar import Branch, Call, Case, Constant, IsNull, Scalar
-from dialect.expressions.scalar import Not as Negation
+from dialect.expressions.scalar import Branch, Call, Case, Constant, IsNull, Not, Quantifier, Scalar
 from planner.algebra.columns import refer
 from planner.algebra.conditions import FALSE, TRUE, conjunction, disjunction
 from planner.algebra.counts import COUNT, count_rows, is_positive
@@ -41,11 +40,11 @@ def place_as_join(place: Place, condition: Expression) -> bool:
             _place(place, JoinKind.ANTI, relation.plan, disjunction((comparison, IsNull(comparison))))
         case QuantifiedSubquery(quantifier=Quantifier.ALL):
             relation, comparison = _compared(place, condition)
-            unless = disjunction((Negation(comparison), IsNull(comparison)))
+            unless = disjunction((Not(comparison), IsNull(comparison)))
             _place(place, JoinKind.ANTI, relation.plan, unless)
         case Not(argument=QuantifiedSubquery(quantifier=Quantifier.ALL) as quantified_):
             relation, comparison = _compared(place, quantified_)
-            _place(place, JoinKind.SEMI, relation.plan, Negation(comparison))
+            _place(place, JoinKind.SEMI, relation.plan, Not(comparison))
         case _:
             return False
     return True
@@ -81,7 +80,7 @@ def quantified(place: Place, subquery: QuantifiedSubquery) -> Scalar:
     """`op ANY` and `op ALL` as values of three kinds: what decides, then what is unknown, then the rest."""
     for_all = subquery.quantifier is Quantifier.ALL
     relation, comparison = _compared(place, subquery)
-    deciding = Negation(comparison) if for_all else comparison
+    deciding = Not(comparison) if for_all else comparison
     decided = _counted(place, Filter(relation.plan, deciding), "matches")
     unknown = _unknown(place, subquery)
     branches = (Branch(decided, FALSE if for_all else TRUE), Branch(unknown, Constant(None, BOOLEAN)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from catalog.postgres.schema import Tables
-from dialect.bound.expression import Cast, Constant, Expression, Output, SortKey
+from dialect.bound.expression import Expression, Output, SortKey
 from dialect.bound.query import Query, Select, SetOperation
 from dialect.depth import limited_depth
+from dialect.expressions.scalar import Cast, Constant
 from planner.algebra.columns import Numbers, passing, refer, references
 from planner.algebra.logical import (
     Aggregate,

@@ -91,7 +91,8 @@ def with_counts(aggregate: Aggregate, numbers: Numbers) -> tuple[Aggregate, tupl
         nothing = over_no_rows(column.call)
         field = column.field if nothing is None else numbers.field(column.field.name, column.field.type)
         renamed.append(replace(column, field=field))
-        value = refer(field) if nothing is None else Coalesce((refer(field), nothing), field.type)
+        shown: Scalar = refer(field)
+        value = shown if nothing is None else Coalesce((shown, nothing), field.type)
         computed.append(Computed(column.field, value))
     if tuple(renamed) == aggregate.columns:
         return aggregate, None

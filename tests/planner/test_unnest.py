@@ -13,8 +13,8 @@ from catalog.postgres.schema import Column
 from catalog.postgres.types import INT8, SqlType
 from dialect.binding.bind import bind
 from dialect.bound.expression import Column as BoundColumn
-from dialect.bound.expression import Constant
 from dialect.bound.query import Derived, OutputColumn, Query, Select, Target
+from dialect.expressions.scalar import Constant
 from planner.algebra.check import check
 from planner.algebra.columns import numbers_after, renumbered
 from planner.algebra.logical import Distinct, Join, JoinKind, LogicalQuery, Output

@@ -102,7 +102,7 @@ def specials_of(
 
 def with_specials(total: Scalar, upward: Scalar, downward: Scalar) -> Scalar:
     """The sum, from the sum of the finite values and the two counts."""
-    branches = (
+    branches: tuple[Branch, ...] = (
         Branch(And((upward, downward)), Constant(NOT_A_NUMBER, _NUMERIC)),
         Branch(upward, Constant(INFINITE, _NUMERIC)),
         Branch(downward, Constant(NEGATIVE, _NUMERIC)),

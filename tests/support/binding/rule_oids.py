@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dialect.bound.expression import Aggregate, Cast, Column, Function, Operator
+from dialect.bound.expression import Aggregate, Column, Function, Operator
 from dialect.bound.query import Derived, FromItem, Join, Query, Scan, Select
 from dialect.bound.walk import children, inside
+from dialect.expressions.scalar import Cast
 
 _ONE = re.compile(
     r"\{(?:OPEXPR|DISTINCTEXPR|NULLIFEXPR|SCALARARRAYOPEXPR) :opno (\d+)|:(?:funcid|aggfnoid|winfnoid) (\d+)"
