@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from catalog.postgres.types import BOOL, SqlType
 from dialect.expressions.scalar import And, Or, Reference, Scalar
@@ -14,20 +13,16 @@ from planner.algebra.logical import (
     Aggregate,
     DependentJoin,
     DependentPlan,
-    Distinct,
     Field,
     Filter,
     Join,
     JoinKind,
     LogicalQuery,
-    Project,
-    Scan,
-    Top,
     Union,
     Values,
     fields,
 )
-from planner.algebra.tree import children, expressions
+from planner.algebra.tree import children, expressions, made
 
 
 def check(query: LogicalQuery[DependentPlan]) -> None:
@@ -52,29 +47,16 @@ class _Check:
         types = {column: type_ for child in inputs for column, type_ in _types(fields(child)).items()}
         for expression in expressions(plan):
             _expression(expression, {**around, **types})
-        self._made(plan, types)
         _shape(plan)
+        self._made(plan, types)
 
     def _made(self, plan: DependentPlan, known: Mapping[int, SqlType]) -> None:
-        match plan:
-            case Scan(columns=columns):
-                made = [column.field.column for column in columns]
-            case Values(fields=fields_) | Union(fields=fields_):
-                made = [field.column for field in fields_]
-            case Aggregate(columns=aggregated):
-                made = [column.field.column for column in aggregated]
-            case Project(columns=computed):
-                for column in computed:
-                    if column.field.column in known:
-                        assert column.value == refer(column.field), f"{column} is another column"
-                made = [column.field.column for column in computed if column.field.column not in known]
-            case Filter() | Join() | DependentJoin() | Distinct() | Top():
-                made = []
-            case _:
-                assert_never(plan)
-        assert len(set(made)) == len(made), f"a number stands for two columns of {type(plan).__name__}"
-        assert not self.made & {*made}, f"columns {sorted(self.made & {*made})} are made twice"
-        self.made |= {*made}
+        columns = [column.column for column, _ in made(plan) if column.column not in known]
+        for column, origin in made(plan):
+            assert column.column not in known or origin == (refer(column),), f"{column} is another column"
+        assert len(set(columns)) == len(columns), f"a number stands for two columns of {type(plan).__name__}"
+        assert not self.made & {*columns}, f"columns {sorted(self.made & {*columns})} are made twice"
+        self.made |= {*columns}
 
 
 def _types(fields_: tuple[Field, ...]) -> dict[int, SqlType]:
@@ -94,10 +76,9 @@ def _expression(expression: Scalar, known: Mapping[int, SqlType]) -> None:
 
 
 def _shape(plan: DependentPlan) -> None:
+    """What more has to hold of some nodes, for the others to be read as they are."""
     match plan:
-        case Filter(condition=condition):
-            assert condition.type.oid == BOOL
-        case Join(condition=condition):
+        case Filter(condition=condition) | Join(condition=condition):
             assert condition.type.oid == BOOL
         case DependentJoin(kind=kind, condition=condition):
             assert condition.type.oid == BOOL
@@ -113,7 +94,3 @@ def _shape(plan: DependentPlan) -> None:
                 assert oids == [column.type.oid for column in fields_], "inputs of a union differ"
         case Values(rows=rows, fields=fields_):
             assert all(len(row) == len(fields_) for row in rows)
-        case Scan() | Project() | Distinct() | Top():
-            pass
-        case _:
-            assert_never(plan)

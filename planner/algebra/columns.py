@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
-from typing import Final, assert_never
+from typing import Final
 
 from catalog.errors import StatementTooComplex
 from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Reference, Scalar
 from dialect.expressions.walk import inside, transform_scalar
 from planner.algebra.logical import (
-    Aggregate,
     Computed,
-    DependentJoin,
     DependentPlan,
-    Distinct,
     Field,
-    Filter,
-    Join,
     PlanT,
     Project,
-    Scan,
-    Top,
-    Union,
-    Values,
     fields,
 )
-from planner.algebra.tree import children, expressions, nodes, with_children, with_expressions
+from planner.algebra.tree import children, expressions, nodes, with_children, with_expressions, with_fields
 
 _MOST: Final = 100_000
 """Numbers in a plan: what grows beyond comes from subqueries inside each other, each copied several times."""
@@ -133,27 +124,7 @@ class _Copy:
     def plan(self, plan: PlanT) -> PlanT:
         plan = with_children(plan, tuple(self.plan(child) for child in children(plan)))
         plan = with_expressions(plan, lambda expression: substitute(expression, self.replacements))
-        match plan:
-            case Scan(columns=table):
-                return replace(
-                    plan, columns=tuple(replace(column, field=self.new(column.field)) for column in table)
-                )
-            case Values(fields=fields_) | Union(fields=fields_):
-                return replace(plan, fields=tuple(self.new(field) for field in fields_))
-            case Project(columns=columns):
-                return replace(
-                    plan, columns=tuple(replace(column, field=self.new(column.field)) for column in columns)
-                )
-            case Aggregate(keys=keys, columns=calls):
-                return replace(
-                    plan,
-                    keys=tuple(self.new(field) for field in keys),
-                    columns=tuple(replace(column, field=self.new(column.field)) for column in calls),
-                )
-            case Filter() | Join() | DependentJoin() | Distinct() | Top():
-                return plan
-            case _:
-                assert_never(plan)
+        return with_fields(plan, self.new)
 
     def new(self, field: Field) -> Field:
         if field.column not in self.made:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
-from dialect.expressions.scalar import Scalar
+from dialect.expressions.scalar import Reference, Scalar
 from planner.algebra.logical import (
     Aggregate,
     AggregateCall,
@@ -15,6 +15,7 @@ from planner.algebra.logical import (
     DependentJoin,
     DependentPlan,
     Distinct,
+    Field,
     Filter,
     Join,
     Node,
@@ -23,13 +24,18 @@ from planner.algebra.logical import (
     PlanT,
     Project,
     Scan,
+    TableColumn,
     Top,
     Union,
     Values,
+    fields,
 )
 
+ColumnT = TypeVar("ColumnT", TableColumn, Computed, Aggregated)
 Rule: TypeAlias = Callable[[Plan], Plan]
 Change: TypeAlias = Callable[[Scalar], Scalar]
+Origin: TypeAlias = AggregateCall | tuple[Scalar, ...]
+"""What a column is made of: a group's rows, or values of which each row has one; none in a table."""
 
 
 def children(plan: PlanT) -> tuple[PlanT, ...]:
@@ -66,8 +72,8 @@ def over(plan: Node[DependentPlan], inputs: tuple[PlanT, ...]) -> Node[PlanT]:
             return Aggregate(inputs[0], keys, aggregated)
         case Distinct():
             return Distinct(inputs[0])
-        case Union(fields=fields):
-            return Union(inputs, fields)
+        case Union(fields=fields_):
+            return Union(inputs, fields_)
         case Top(order=order, limit=limit, offset=offset):
             return Top(inputs[0], order, limit, offset)
         case _:
@@ -120,6 +126,50 @@ def expressions(plan: DependentPlan) -> tuple[Scalar, ...]:
             return tuple(key.value for key in order)
         case _:
             assert_never(plan)
+
+
+def made(plan: DependentPlan) -> tuple[tuple[Field, Origin], ...]:
+    """The columns that the node makes, and what of; the others of its columns pass through it.
+
+    A Project also names columns that pass.
+    """
+    match plan:
+        case Scan(columns=columns):
+            return tuple((column.field, ()) for column in columns)
+        case Values(rows=rows, fields=fields_):
+            return tuple((field, tuple(row[place] for row in rows)) for place, field in enumerate(fields_))
+        case Project(columns=computed):
+            return tuple((column.field, (column.value,)) for column in computed)
+        case Aggregate(columns=aggregated):
+            return tuple((column.field, column.call) for column in aggregated)
+        case Union(inputs=inputs, fields=fields_):
+            arms = [[Reference(field.column, field.type) for field in fields(arm)] for arm in inputs]
+            return tuple((field, tuple(arm[place] for arm in arms)) for place, field in enumerate(fields_))
+        case Filter() | Join() | DependentJoin() | Distinct() | Top():
+            return ()
+        case _:
+            assert_never(plan)
+
+
+def with_fields(plan: PlanT, change: Callable[[Field], Field]) -> PlanT:
+    """The node with each column that it names itself replaced."""
+    match plan:
+        case Scan(columns=columns):
+            return replace(plan, columns=_with_fields(columns, change))
+        case Project(columns=computed):
+            return replace(plan, columns=_with_fields(computed, change))
+        case Aggregate(keys=keys, columns=aggregated):
+            return replace(plan, keys=tuple(map(change, keys)), columns=_with_fields(aggregated, change))
+        case Values() | Union():
+            return replace(plan, fields=tuple(map(change, plan.fields)))
+        case Filter() | Join() | DependentJoin() | Distinct() | Top():
+            return plan
+        case _:
+            assert_never(plan)
+
+
+def _with_fields(columns: tuple[ColumnT, ...], change: Callable[[Field], Field]) -> tuple[ColumnT, ...]:
+    return tuple(replace(column, field=change(column.field)) for column in columns)
 
 
 def call_expressions(call: AggregateCall) -> tuple[Scalar, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from catalog.postgres.schema import Table, Tables
 from dialect.expressions.scalar import Call, Reference, Scalar
 from planner.algebra.columns import column_numbers, references
@@ -20,13 +18,12 @@ from planner.algebra.logical import (
     Project,
     Scan,
     Top,
-    Union,
     Values,
 )
 
 
 def exactly_one_row(plan: DependentPlan) -> bool:
-    """Whether there is always one row: an aggregate without keys, or a row written out."""
+    """Whether there is known to be one row always: an aggregate without keys, or a row written out."""
     match plan:
         case Project(input=child):
             return exactly_one_row(child)
@@ -36,10 +33,8 @@ def exactly_one_row(plan: DependentPlan) -> bool:
             return len(rows) == 1
         case Join(kind=JoinKind.INNER) | DependentJoin(kind=JoinKind.INNER) if is_true(plan.condition):
             return exactly_one_row(plan.left) and exactly_one_row(plan.right)
-        case Scan() | Filter() | Join() | DependentJoin() | Distinct() | Union() | Top():
-            return False
         case _:
-            assert_never(plan)
+            return False
 
 
 def at_most_one_row(plan: DependentPlan, tables: Tables) -> bool:
@@ -59,10 +54,8 @@ def _single(plan: DependentPlan, tables: Tables, fixed: frozenset[int]) -> bool:
             return _single_pair(plan, tables, fixed)
         case Scan(table=table):
             return _has_key_in(plan, tables[table], fixed)
-        case Values() | Aggregate() | Union():
-            return exactly_one_row(plan)
         case _:
-            assert_never(plan)
+            return exactly_one_row(plan)
 
 
 def _single_pair(

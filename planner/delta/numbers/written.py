@@ -7,9 +7,9 @@ are a tally beside the others. Nothing is added where the types alone tell the d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, assert_never
+from typing import Final, TypeAlias
 
 from catalog.errors import FeatureNotSupported
 from catalog.postgres import functions
@@ -44,19 +44,13 @@ from planner.algebra.logical import (
     Computed,
     Distinct,
     Field,
-    Filter,
-    Join,
-    JoinKind,
     Order,
     Plan,
     Project,
     Scan,
-    Top,
-    Union,
-    Values,
     fields,
 )
-from planner.algebra.tree import nodes, with_children
+from planner.algebra.tree import Origin, children, made, nodes, with_children
 from planner.delta.numbers.digits import parts_of
 from planner.delta.numbers.special import long_sum, specials_of, with_specials
 from planner.delta.numbers.two_steps import in_two_steps
@@ -97,50 +91,21 @@ class _Walk:
 
     def visit(self, plan: Plan) -> tuple[Plan, Columns]:
         """The plan, and how its columns are stored."""
+        visited = [self.visit(child) for child in children(plan)]
+        plan = with_children(plan, tuple(child for child, _ in visited))
+        below = {number: rendered for _, columns in visited for number, rendered in columns.items()}
         match plan:
-            case Scan(columns=columns):
-                fields_ = [column.field for column in columns]
-                return plan, _named(fields_, (self._by_type(field.type) for field in fields_))
-            case Values(rows=rows, fields=fields_):
-                storages = (
-                    self._common([self._storage(row[place], {}) for row in rows], field)
-                    for place, field in enumerate(fields_)
-                )
-                return plan, _named(fields_, storages)
-            case Filter() | Top():
-                child, renderings = self.visit(plan.input)
-                return with_children(plan, (child,)), renderings
-            case Project(columns=computed):
-                child, renderings = self.visit(plan.input)
-                storages = (self._storage(column.value, renderings) for column in computed)
-                return with_children(plan, (child,)), _named((column.field for column in computed), storages)
-            case Join():
-                return self._join(plan)
-            case Union(inputs=inputs, fields=fields_):
-                visited = [self.visit(input) for input in inputs]
-                arms = [
-                    [renderings[field.column].storage for field in fields(child)]
-                    for child, renderings in visited
-                ]
-                storages = (
-                    self._common([arm[place] for arm in arms], field) for place, field in enumerate(fields_)
-                )
-                return with_children(plan, tuple(pair[0] for pair in visited)), _named(fields_, storages)
-            case Distinct():
-                child, renderings = self.visit(plan.input)
-                if any(_is_written(rendered.storage) for rendered in renderings.values()):
-                    return self._aggregate(Aggregate(child, fields(child), ()), renderings)
-                return with_children(plan, (child,)), renderings
             case Aggregate():
-                child, renderings = self.visit(plan.input)
-                return self._aggregate(with_children(plan, (child,)), renderings)
-            case _:
-                assert_never(plan)
+                return self._aggregate(plan, below)
+            case Distinct(input=child) if any(_is_written(rendered.storage) for rendered in below.values()):
+                return self._aggregate(Aggregate(child, fields(child), ()), below)
+        stored = below | {field.column: self._rendered(field, origin, below) for field, origin in made(plan)}
+        return plan, {field.column: stored[field.column] for field in fields(plan)}
 
-    def _join(self, join: Join) -> tuple[Plan, Columns]:
-        (left, one), (right, other) = self.visit(join.left), self.visit(join.right)
-        semi = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
-        return with_children(join, (left, right)), one if semi else {**one, **other}
+    def _rendered(self, field: Field, origin: Origin, below: Columns) -> Rendered:
+        if isinstance(origin, AggregateCall):
+            return _named(field, self._storage_of(origin, below))
+        return _named(field, self._common([self._storage(value, below) for value in origin], field))
 
     def _aggregate(self, plan: Plan, renderings: Columns) -> tuple[Plan, Columns]:
         assert isinstance(plan, Aggregate)
@@ -157,7 +122,7 @@ class _Walk:
         storages = {key.column: renderings[key.column].storage for key in plan.keys} | {
             column.field.column: self._storage_of(column.call, renderings) for column in plan.columns
         }
-        outcome = _named(fields(plan), (storages[field.column] for field in fields(plan)))
+        outcome = {field.column: _named(field, storages[field.column]) for field in fields(plan)}
         changed = replace(plan, columns=tuple(columns))
         if not shown:
             return (changed if changed.columns != plan.columns else plan), outcome
@@ -332,11 +297,8 @@ class _Walk:
             return self._by_type(field.type)
 
 
-def _named(fields_: Iterable[Field], storages: Iterable[Storage]) -> Columns:
-    return {
-        field.column: Rendered(f"c{field.column}", storage)
-        for field, storage in zip(fields_, storages, strict=True)
-    }
+def _named(field: Field, storage: Storage) -> Rendered:
+    return Rendered(f"c{field.column}", storage)
 
 
 def _is_written(storage: Storage) -> bool:
