@@ -22,6 +22,7 @@ from catalog.postgres.types import (
     numeric_digits,
 )
 from dialect.expressions.scalar import Cast, CastMethod, Constant
+from dialect.expressions.storages import unsupported
 from dialect.spark.dates import as_date, as_timestamp
 from dialect.spark.equality import comparable
 from dialect.spark.interval_fields import limited_interval
@@ -29,7 +30,7 @@ from dialect.spark.numbers.floats import INFINITY, checked
 from dialect.spark.numbers.numerics import rounded
 from dialect.spark.numbers.specials import limited, refused_conversion
 from dialect.spark.numbers.written import fields_of, is_whole, text_of, value_of, written
-from dialect.spark.rendered import Rendered, cast, failing, text_literal, unsupported
+from dialect.spark.rendered import Rendered, cast, failing, text_literal
 
 DIGITS: Final = {Plain.INT16: 5, Plain.INT32: 10, Plain.INT64: 19}
 _TEXTS: Final = (TEXT, VARCHAR, BPCHAR)

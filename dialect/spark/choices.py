@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import reduce
 
 from catalog.postgres.storage import Decimal, Storage, Written
+from dialect.expressions.storages import common_storage, comparison_storage
 from dialect.spark.equality import comparable
 from dialect.spark.numbers.shadows import is_computed, shadow_of
 from dialect.spark.numbers.written import converted, is_whole, is_written_number, number_of, order_key
-from dialect.spark.rendered import Number, Rendered, common_storage, comparison_storage
+from dialect.spark.rendered import Number, Rendered
 
 
 def alike(values: Sequence[Rendered]) -> tuple[list[Rendered], Storage]:

@@ -9,6 +9,7 @@ from catalog.postgres.comparisons import COMPARISONS as FUNCTIONS
 from catalog.postgres.storage import Decimal, Plain, Written
 from catalog.postgres.types import ANYARRAY, ANYENUM, BPCHAR, CHAR, JSONB, NAME, OID, TEXT, TIMETZ
 from dialect.expressions.scalar import Call
+from dialect.expressions.storages import comparison_storage
 from dialect.spark.equality import comparable
 from dialect.spark.moments import LAST_TIMESTAMP, timestamp_of_date
 from dialect.spark.numbers.shadows import is_computed, is_near, shadow_of
@@ -20,7 +21,7 @@ from dialect.spark.numbers.written import (
     order_key,
     value_of,
 )
-from dialect.spark.rendered import Builder, Rendered, comparison_storage
+from dialect.spark.rendered import Builder, Rendered
 
 _OF_ANY: Final = ("=", "<>")
 _UNORDERED: Final = (CHAR, ANYENUM, JSONB)

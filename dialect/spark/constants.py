@@ -24,9 +24,10 @@ from catalog.postgres.types import UUID, SqlType
 from dialect.expressions.array_text import elements_of
 from dialect.expressions.interval_text import read_interval
 from dialect.expressions.moment_text import has_zone, read_date, read_time, read_timestamp
+from dialect.expressions.storages import unsupported
 from dialect.spark.moments import date_of, long, timestamp_of
 from dialect.spark.numbers.written import converted
-from dialect.spark.rendered import Rendered, cast, interval, spark_type, text_literal, unsupported
+from dialect.spark.rendered import Rendered, cast, interval, spark_type, text_literal
 
 _TRUE: Final = ("true", "yes", "on", "1")
 _FALSE: Final = ("false", "no", "off", "0")

@@ -9,6 +9,7 @@ from catalog.postgres.storage import Decimal, Plain, Written
 from catalog.postgres.types import DATE
 from dialect.expressions.moment_text import INFINITE_MICROSECONDS
 from dialect.expressions.scalar import Call, Constant, Scalar
+from dialect.expressions.storages import unsupported
 from dialect.spark.moments import (
     FIRST_MICROSECOND,
     LAST_TIMESTAMP,
@@ -26,7 +27,7 @@ from dialect.spark.moments import (
 from dialect.spark.numbers.floats import INFINITY
 from dialect.spark.numbers.shadows import with_specials
 from dialect.spark.numbers.written import written
-from dialect.spark.rendered import INTERVAL_PARTS, Builder, Rendered, cast, failing, interval, unsupported
+from dialect.spark.rendered import INTERVAL_PARTS, Builder, Rendered, cast, failing, interval
 
 _EXTRACTS: Final = (6199, 6202)
 _DIFFERENCE: Final = 2031

@@ -6,9 +6,10 @@ written: when rows are summed up, only identical ones are one. Groups, joins and
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from dialect.expressions.storages import has_forms
 from dialect.spark.numbers.written import is_whole, order_key, value_of
 from dialect.spark.rendered import Rendered, cast, text_literal
 from dialect.spark.shapes import parts_of, shaped
@@ -23,23 +24,6 @@ _JSON_NUMBER: Final = text_literal(
     r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(-?[0-9]++)(?:\.0++(?![0-9])|(\.[0-9]*[1-9])0++(?![0-9]))'
 )
 _JSON_SHORTENED: Final = text_literal("$1$2$3")
-
-
-def has_forms(storage: Storage) -> bool:
-    """Whether equal values that are stored so may be written differently."""
-    match storage:
-        case Plain.FLOAT32 | Plain.FLOAT64 | Plain.INTERVAL | Plain.JSONB:
-            return True
-        case Padded(length=length):
-            return length is None
-        case Written():
-            return True
-        case ListOf(element=element) | Shaped(elements=ListOf(element=element)):
-            return has_forms(element)
-        case Plain() | Decimal():
-            return False
-        case _:
-            assert_never(storage)
 
 
 def comparable(rendered: Rendered) -> Rendered:

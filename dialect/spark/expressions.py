@@ -39,18 +39,19 @@ from dialect.expressions.scalar import (
     Scalar,
     Truth,
 )
+from dialect.expressions.storages import has_forms, unsupported
 from dialect.expressions.walk import inside
 from dialect.spark.casts import cast_to, reads_integer
 from dialect.spark.choices import alike, chosen, first_known, first_of_equals
 from dialect.spark.comparisons import COLLATED, COMPARISONS, EQUALITIES, compared
 from dialect.spark.constants import constant
 from dialect.spark.dates import DATES, has_every_result
-from dialect.spark.equality import comparable, has_forms
+from dialect.spark.equality import comparable
 from dialect.spark.functions import FUNCTIONS, WITH_BLANKS
 from dialect.spark.moments import without_infinity
 from dialect.spark.numbers.numerics import NUMERICS, is_always_exact
 from dialect.spark.numbers.written import converted, is_written_number, value_of
-from dialect.spark.rendered import Rendered, cast, unsupported
+from dialect.spark.rendered import Rendered, cast
 from dialect.spark.shapes import elements_of
 
 _ELEMENT: Final = "element"

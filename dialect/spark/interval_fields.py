@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.postgres.types import SqlType
+from dialect.expressions.storages import unsupported
 from dialect.spark.moments import infinity_of, once
-from dialect.spark.rendered import Rendered, interval, unsupported
+from dialect.spark.rendered import Rendered, interval
 
 _MONTH, _YEAR, _DAY, _HOUR, _MINUTE, _SECOND = (1 << bit for bit in (1, 2, 3, 10, 11, 12))
 _ALL: Final = 0x7FFF

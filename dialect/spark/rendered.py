@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Final, TypeAlias, assert_never
 
-from catalog.errors import FeatureNotSupported, NotMaintainable
 from catalog.postgres.storage import (
-    MAX_DIGITS,
-    NO_DIGITS,
     Decimal,
     ListOf,
     Padded,
@@ -19,7 +15,6 @@ from catalog.postgres.storage import (
     Storage,
     Written,
 )
-from dialect.binding.unbindable import ELSEWHERE
 from dialect.expressions.scalar import Call
 
 _NAMES: Final = {
@@ -40,8 +35,6 @@ _NAMES: Final = {
 }
 _SIGNED_DIGITS: Final = 34
 INTERVAL_PARTS: Final = ("months", "days", "microseconds")
-_WIDER: Final = (Plain.INT16, Plain.INT32, Plain.INT64)
-_WIDENED: Final = ((Plain.FLOAT32, Plain.FLOAT64), (Plain.DATE, Plain.TIMESTAMP))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +65,6 @@ class Number:
 
 Builder: TypeAlias = Callable[[Call, Sequence[Rendered]], Rendered]
 """Writes a call of one function on arguments that are written already."""
-
-
-def unsupported(what: str, hint: str = ELSEWHERE) -> FeatureNotSupported:
-    """The error for what has no exact form in Spark."""
-    return NotMaintainable(what, hint=hint)
 
 
 def spark_type(storage: Storage) -> str:
@@ -140,60 +128,3 @@ def interval(known: str, *parts: str) -> Rendered:
     """An interval of months, days and microseconds where the condition is true, else NULL."""
     named = ", ".join(f"'{name}', {part}" for name, part in zip(INTERVAL_PARTS, parts, strict=True))
     return cast(f"CASE WHEN {known} THEN named_struct({named}) END", Plain.INTERVAL)
-
-
-def decimal(integral: int, scale: int) -> Decimal:
-    """The type with so many digits before and behind the point, as far as it has room for both."""
-    return Decimal(min(MAX_DIGITS, max(1, integral + scale)), scale)
-
-
-def common_storage(storages: Sequence[Storage]) -> Storage:
-    """What holds values of all of them as they are written: numbers of different scales keep theirs."""
-    return reduce(_wider, storages)
-
-
-def comparison_storage(one: Storage, other: Storage) -> Storage:
-    """A storage of both, where it does not matter how values are written."""
-    if isinstance(one, Decimal) and isinstance(other, Decimal):
-        return _decimal_of_both(one, other)
-    return _wider(one, other)
-
-
-def _wider(one: Storage, other: Storage) -> Storage:
-    match one, other:
-        case _ if one == other or other == NO_DIGITS:
-            return one
-        case _ if one == NO_DIGITS:
-            return other
-        case Padded(), Padded():
-            return Padded(None)
-        case Decimal(scale=scale), Decimal(scale=other_scale):
-            both = _decimal_of_both(one, other)
-            return both if scale == other_scale else Written(both)
-        case Written(), Written():
-            return Written(comparison_storage(one.value, other.value))
-        case Written(), _:
-            return Written(comparison_storage(one.value, other))
-        case _, Written():
-            return Written(comparison_storage(one, other.value))
-        case Plain(), Plain() if one in _WIDER and other in _WIDER:
-            return max(one, other, key=_WIDER.index)
-        case Plain(), Plain() if (one, other) in _WIDENED:
-            return other
-        case Plain(), Plain() if (other, one) in _WIDENED:
-            return one
-        case (ListOf() | Shaped(), ListOf() | Shaped()):
-            return _array_of_both(one, other)
-    raise unsupported(f"values stored as {spark_type(one)} beside {spark_type(other)}")
-
-
-def _array_of_both(one: ListOf | Shaped, other: ListOf | Shaped) -> Storage:
-    lists = [array.elements if isinstance(array, Shaped) else array for array in (one, other)]
-    both = ListOf(_wider(lists[0].element, lists[1].element))
-    return Shaped(both) if isinstance(one, Shaped) or isinstance(other, Shaped) else both
-
-
-def _decimal_of_both(one: Decimal, other: Decimal) -> Decimal:
-    """A decimal for both; where it lacks digits, storing is an error and no rounding."""
-    integral = max(one.precision - one.scale, other.precision - other.scale)
-    return decimal(integral, max(one.scale, other.scale))

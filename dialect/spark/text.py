@@ -9,7 +9,8 @@ from typing import Final
 from catalog.postgres.storage import Plain
 from catalog.postgres.types import C_COLLATIONS, TEXT, VARCHAR
 from dialect.expressions.scalar import Call, Constant
-from dialect.spark.rendered import Builder, Rendered, failing, text_literal, unsupported
+from dialect.expressions.storages import unsupported
+from dialect.spark.rendered import Builder, Rendered, failing, text_literal
 
 _MOST: Final = 2**31 - 1
 _LONGEST: Final = 10_000_000

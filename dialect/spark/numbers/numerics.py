@@ -9,6 +9,7 @@ from typing import Final
 from catalog.postgres import functions
 from catalog.postgres.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain, Written
 from dialect.expressions.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constant, Scalar
+from dialect.expressions.storages import decimal, unsupported
 from dialect.spark.numbers.division import MOST_SCALE, divided
 from dialect.spark.numbers.long_division import long_quotient
 from dialect.spark.numbers.long_sum import beyond, long_sum
@@ -28,17 +29,7 @@ from dialect.spark.numbers.written import (
     value_of,
     written,
 )
-from dialect.spark.rendered import (
-    Builder,
-    Rendered,
-    absolute,
-    cast,
-    decimal,
-    failing,
-    named,
-    opposite,
-    unsupported,
-)
+from dialect.spark.rendered import Builder, Rendered, absolute, cast, failing, named, opposite
 
 _ADDED: Final = (functions.NUMERIC_ADD, functions.NUMERIC_SUB)
 _WHOLE_QUOTIENTS: Final = (functions.DIV_NUMERIC_NUMERIC, functions.NUMERIC_DIV_TRUNC)

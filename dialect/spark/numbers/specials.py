@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from catalog.postgres.storage import Decimal, Written
+from dialect.expressions.storages import decimal
 from dialect.spark.numbers.written import SPECIAL, fields_of, is_written_number, number_of, text_of, written
-from dialect.spark.rendered import Rendered, cast, decimal, failing, named, spark_type
+from dialect.spark.rendered import Rendered, cast, failing, named, spark_type
 
 Finite: TypeAlias = Callable[..., Rendered]
 """The function of numbers: its result, by its operands."""

@@ -11,17 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
-from dialect.spark.rendered import (
-    Number,
-    Rendered,
-    absolute,
-    cast,
-    named,
-    opposite,
-    spark_type,
-    text_literal,
-    unsupported,
-)
+from dialect.expressions.storages import unsupported
+from dialect.spark.rendered import Number, Rendered, absolute, cast, named, opposite, spark_type, text_literal
 from dialect.spark.shapes import parts_of, shaped, with_shape
 
 _NO_DECIMAL: Final = (

@@ -9,10 +9,11 @@ from catalog.postgres import functions
 from catalog.postgres.storage import Decimal, Plain
 from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.expressions.scalar import Scalar
+from dialect.expressions.storages import unsupported
 from dialect.spark.equality import comparable, greatest, least
 from dialect.spark.expressions import Environment, render
 from dialect.spark.numbers.numerics import quotient
-from dialect.spark.rendered import Rendered, cast, failing, unsupported
+from dialect.spark.rendered import Rendered, cast, failing
 from executors.rows import WEIGHT
 from executors.spark.compile.collections import COLLECTIONS, collected
 from executors.spark.compile.sums import checked_total, counted, decimal_sum, exact_number, float_total, total

@@ -8,10 +8,11 @@ from typing import Final
 from catalog.postgres import functions
 from catalog.postgres.storage import ListOf, Plain
 from dialect.expressions.scalar import Constant, Scalar
-from dialect.spark.equality import has_forms, identity
+from dialect.expressions.storages import has_forms, unsupported
+from dialect.spark.equality import identity
 from dialect.spark.expressions import Environment
 from dialect.spark.order import sort_key
-from dialect.spark.rendered import Rendered, text_literal, unsupported
+from dialect.spark.rendered import Rendered, text_literal
 from executors.rows import WEIGHT
 from planner.algebra.logical import AggregateCall, Order
 

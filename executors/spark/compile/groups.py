@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from catalog.postgres.storage import Plain, Written
-from dialect.spark.equality import comparable, greatest, has_forms, identity, least
+from dialect.expressions.storages import has_forms, unsupported
+from dialect.spark.equality import comparable, greatest, identity, least
 from dialect.spark.expressions import Environment, render
-from dialect.spark.rendered import Rendered, unsupported
+from dialect.spark.rendered import Rendered
 from executors.rows import WEIGHT
 from executors.spark.compile.aggregates import aggregated
 from executors.spark.compile.relation import Relation, selection

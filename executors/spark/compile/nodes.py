@@ -8,12 +8,13 @@ from typing import Final, assert_never
 
 from catalog.postgres.storage import Storage
 from dialect.expressions.scalar import Scalar
+from dialect.expressions.storages import common_storage, has_forms
 from dialect.spark.comparisons import compared
-from dialect.spark.equality import has_forms, identity, is_identified
+from dialect.spark.equality import identity, is_identified
 from dialect.spark.expressions import Environment, render
 from dialect.spark.numbers.written import converted
 from dialect.spark.order import sort_key
-from dialect.spark.rendered import Rendered, common_storage, spark_type
+from dialect.spark.rendered import Rendered, spark_type
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile.groups import grouped, tallied
 from executors.spark.compile.relation import Relation, listed, selection

@@ -8,9 +8,9 @@ from typing import Final
 
 from catalog.postgres.storage import NO_DIGITS, Storage
 from catalog.postgres.types import NUMERIC
+from dialect.expressions.storages import common_storage, unsupported
 from dialect.spark.expressions import DEFAULT, Environment
 from dialect.spark.numbers.written import converted
-from dialect.spark.rendered import common_storage, unsupported
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile.nodes import Compiler
 from executors.spark.compile.relation import selection

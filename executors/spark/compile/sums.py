@@ -6,12 +6,13 @@ from typing import Final
 
 from catalog.postgres.storage import Decimal, Plain
 from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from dialect.expressions.storages import decimal, unsupported
 from dialect.spark.casts import DIGITS
 from dialect.spark.equality import is_negative_zero
 from dialect.spark.moments import infinite_interval, infinity_of
 from dialect.spark.numbers.floats import INFINITY
 from dialect.spark.numbers.written import converted, value_of
-from dialect.spark.rendered import INTERVAL_PARTS, Rendered, cast, decimal, failing, interval, unsupported
+from dialect.spark.rendered import INTERVAL_PARTS, Rendered, cast, failing, interval
 from executors.rows import WEIGHT
 
 _WEIGHT: Final = f"x.{WEIGHT}"

@@ -31,9 +31,10 @@ from dialect.expressions.scalar import (
     Reference,
     Scalar,
 )
+from dialect.expressions.storages import common_storage
 from dialect.spark.expressions import Environment, render
 from dialect.spark.numbers.written import is_whole
-from dialect.spark.rendered import Rendered, common_storage
+from dialect.spark.rendered import Rendered
 from planner.algebra.columns import Numbers, numbers_after, passing, refer
 from planner.algebra.counts import COUNT, is_positive
 from planner.algebra.logical import (
