@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from executors.auto import AutoEngine
 from executors.executor import Engine
 from executors.reference.executor import ReferenceEngine
 from executors.settings import EngineSettings
 from executors.spark.executor import SparkEngine
 
 ENGINES: Final[Mapping[str, Callable[[EngineSettings], Engine]]] = {
+    "auto": AutoEngine.of,
     "spark": SparkEngine.of,
     "reference": ReferenceEngine.of,
 }

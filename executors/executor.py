@@ -101,11 +101,15 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a firing gave: rows by the schema of the buffer, and how many rows it was fed with."""
+    """What a firing gave: rows by the schema of the buffer, and how many rows it was fed with.
+
+    `engine` is the name of the engine that computed it; none where nothing had to be computed.
+    """
 
     rows: pa.Table
     rows_in: int
     jobs: int
+    engine: str = ""
 
 
 class Executor(Protocol):
@@ -119,6 +123,10 @@ class Executor(Protocol):
 
     def warm(self) -> None:
         """Do what the first firing would have to wait for."""
+
+    @property
+    def waits_for(self) -> str | None:
+        """The engine whose start a firing waits for; None where it waits for none."""
 
     def has_ended(self) -> bool:
         """Whether it has ended by itself, and another one has to be started."""

@@ -8,9 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """Where engines run: a directory for what they leave behind, and what was asked for Spark."""
+    """Where engines run: a directory for what they leave behind, and what was asked for Spark.
+
+    `in_process_rows` and `in_process_memory` (bytes) bound what a firing in this process may read and use.
+    """
 
     scratch: Path
     spark_master: str | None = None
     spark_remote: str | None = None
     spark_memory: int | None = None
+    in_process_rows: int = 2_000_000
+    in_process_memory: int = 2**30

@@ -72,7 +72,7 @@ class EngineThread:
     @property
     def starts(self) -> str | None:
         """The engine whose start whatever is asked of it has to wait for; None once it has started."""
-        return self.name if self._executor is None else None
+        return self.name if self._executor is None else self._executor.waits_for
 
     def warm(self) -> None:
         """Begin before anything is asked of it: what is asked first needs not wait for a start."""

@@ -75,10 +75,14 @@ class ReferenceExecutor:
             for step in firing.subplan.steps:
                 stored.steps[step.number] = evaluate_weighted(step.outcome, stored)
             changes = stored.steps[firing.subplan.steps[-1].number]
-            return Outcome(as_table(changes, firing.schema), rows_in, 1)
+            return Outcome(as_table(changes, firing.schema), rows_in, 1, ReferenceEngine.name)
 
     def warm(self) -> None:
         """Do nothing: nothing is slow to begin."""
+
+    @property
+    def waits_for(self) -> None:
+        """Nothing: it has been started."""
 
     def has_ended(self) -> bool:
         """It never ends before the process does."""

@@ -15,7 +15,7 @@ from executors.rows import Schema
 from executors.settings import EngineSettings
 from executors.spark.compile.subplan import compile_subplan, schemas_of
 from executors.spark.failures import FAILURES, MORE_MEMORY, as_error, first_line
-from executors.spark.firing import fire
+from executors.spark.firing import NAME, fire
 from executors.spark.processor import processor_seconds
 from executors.spark.session import (
     BROKEN,
@@ -50,6 +50,10 @@ class SparkExecutor:
         with errors_in_our_words():
             self.session.sql(_ANYTHING).toArrow()
 
+    @property
+    def waits_for(self) -> None:
+        """Nothing: it has been started."""
+
     def has_ended(self) -> bool:
         """Whether the Java process has; then nothing is left of the session."""
         if has_driver(seconds=0):
@@ -73,7 +77,7 @@ class SparkExecutor:
 class SparkEngine:
     """Spark on this machine, on a cluster, or behind Spark Connect."""
 
-    name = "Spark"
+    name = NAME
 
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings

@@ -24,6 +24,8 @@ from executors.spark.compile.subplan import Statement, compile_subplan
 from executors.spark.failures import FAILURES, as_error
 from executors.spark.types import row_type
 
+NAME: Final = "Spark"
+
 FEW_ROWS: Final = 20_000
 """So many rows are computed in one task, which needs no shuffle."""
 
@@ -34,7 +36,7 @@ def fire(session: SparkSession, firing: Firing, buffers: Buffers) -> Outcome:
     if rows_in == 0 and not firing.first:
         return Outcome(arrow_schema(firing.schema).empty_table(), 0, 0)
     statement = compile_subplan(firing.subplan, firing.schemas, firing.environment, firing.small)
-    return Outcome(run(session, statement, firing, buffers), rows_in, 1)
+    return Outcome(run(session, statement, firing, buffers), rows_in, 1, NAME)
 
 
 def run(session: SparkSession, statement: Statement, firing: Firing, buffers: Buffers) -> pa.Table:

@@ -26,10 +26,10 @@ from executors.spark.session import SparkSettings, close_session, open_session
 from executors.spark.types import data_type
 from sources.decode.nulls import spread
 from sources.decode.text import decode_texts
-from tests.dialect.spark.test_functions import ATTEMPT, SETTINGS, SIGNATURES
 from tests.support.capture.databases import one
 from tests.support.running.servers import Server
 from tests.support.spark.cases import Case, function_cases, literal
+from tests.support.spark.oracle import ATTEMPT, SETTINGS, SIGNATURES
 
 pytestmark = pytest.mark.service
 

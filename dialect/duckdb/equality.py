@@ -1,0 +1,90 @@
+"""PostgreSQL's equality and order of stored values, and what tells apart values that are equal.
+
+0 and -0 are equal, yet they are written differently. A row is what is written: when rows are summed up, only
+identical ones are one. Groups, joins and comparisons go by equality.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
+from dialect.duckdb.numbers import converted, value_of
+from dialect.duckdb.rendered import NotWritten, Rendered
+from dialect.expressions.storages import comparison_storage, has_forms
+
+_MICROSECONDS_PER_DAY: Final = 86_400_000_000
+_FLOATS: Final = (Plain.FLOAT32, Plain.FLOAT64)
+
+
+def comparable(rendered: Rendered) -> Rendered:
+    """What DuckDB compares as PostgreSQL compares the value; an interval by the time it is worth."""
+    match rendered.storage:
+        case Plain.INTERVAL:
+            days = f"(CAST(({rendered.sql}).months AS HUGEINT) * 30 + ({rendered.sql}).days)"
+            sql = f"({days} * {_MICROSECONDS_PER_DAY} + ({rendered.sql}).microseconds)"
+            return Rendered(sql, Plain.INT64)
+        case Plain.JSONB:
+            raise NotWritten("equality of jsonb")
+        case Written(value=Decimal()):
+            return value_of(rendered)
+        case Padded(length=None):
+            return Rendered(f"rtrim({rendered.sql}, ' ')", Plain.TEXT)
+        case Padded():
+            return Rendered(rendered.sql, Plain.TEXT)
+        case Written() | ListOf() | Shaped():
+            raise NotWritten("equality of arrays")
+        case Plain() | Decimal():
+            return rendered
+
+
+def compared(symbol: str, left: Rendered, right: Rendered) -> str:
+    """The comparison, in a type that holds both sides."""
+    left, right = comparable(left), comparable(right)
+    common = comparison_storage(left.storage, right.storage)
+    return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
+
+
+def group_key(rendered: Rendered) -> str:
+    """What is equal in a group; numerics come trimmed (planner/delta/numbers/written.py)."""
+    return rendered.sql if isinstance(rendered.storage, Written) else comparable(rendered).sql
+
+
+def group_value(rendered: Rendered) -> Rendered:
+    """What stands for a group: the least of the forms that its rows have."""
+    storage = rendered.storage
+    if isinstance(storage, Written) or not has_forms(storage):
+        return Rendered(f"any_value({rendered.sql})", storage)
+    if storage in _FLOATS:
+        return Rendered(f"arg_min({rendered.sql}, {is_negative_zero(rendered)})", storage)
+    raise NotWritten("a group by values that are written in several ways")
+
+
+def identity(rendered: Rendered) -> str:
+    """What DuckDB groups by so that only identical values are together."""
+    return f"CAST({rendered.sql} AS VARCHAR)" if holds_floats(rendered.storage) else rendered.sql
+
+
+def holds_floats(storage: Storage) -> bool:
+    """Whether DuckDB would take 0 and -0 in such values for identical."""
+    match storage:
+        case ListOf(element=element) | Shaped(elements=ListOf(element=element)):
+            return holds_floats(element)
+        case _:
+            return storage in _FLOATS
+
+
+def is_negative_zero(rendered: Rendered) -> str:
+    """Whether a float is -0; never NULL."""
+    return f"coalesce({rendered.sql} = 0 AND CAST({rendered.sql} AS VARCHAR) = '-0.0', FALSE)"
+
+
+def extreme(name: str, rendered: Rendered, condition: str) -> str:
+    """The aggregate min or max of the rows for which the condition is true."""
+    known = f"CASE WHEN {condition} THEN {rendered.sql} END"
+    if not has_forms(rendered.storage):
+        return f"{name}({known})"
+    if rendered.storage not in _FLOATS:
+        raise NotWritten(f"{name} of values that are written in several ways")
+    form = f"struct_pack(value := {known}, form := {is_negative_zero(rendered)})"
+    return f"arg_{name}({known}, {form})"

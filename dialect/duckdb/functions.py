@@ -1,0 +1,205 @@
+"""The table of functions that DuckDB computes exactly as PostgreSQL: by their oids in pg_proc."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+from catalog.postgres.comparisons import COMPARISONS
+from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.types import (
+    ANYARRAY,
+    ANYENUM,
+    C_COLLATIONS,
+    CHAR,
+    DATE,
+    JSONB,
+    OID,
+    TIMESTAMP,
+    TIMETZ,
+)
+from dialect.duckdb.equality import compared
+from dialect.duckdb.numbers import NUMERICS, converted
+from dialect.duckdb.rendered import Builder, NotWritten, Rendered, cast, text_literal, unless
+from dialect.expressions.scalar import Call, Constant
+
+# One row for each type of result; int4 also of int2 with int4, int8 also with both.
+_ARITHMETIC: Final[Mapping[Plain, Mapping[str, tuple[int, ...]]]] = {
+    Plain.INT16: {"+": (176,), "-": (180,), "*": (152,), "//": (153,), "%": (155, 940)},
+    Plain.INT32: {
+        "+": (177, 178, 179),
+        "-": (181, 182, 183),
+        "*": (141, 170, 171),
+        "//": (154, 172, 173),
+        "%": (156, 941),
+    },
+    Plain.INT64: {
+        "+": (463, 1274, 1278, 837, 841),
+        "-": (464, 1275, 1279, 838, 942),
+        "*": (465, 1276, 1280, 839, 943),
+        "//": (466, 1277, 1281, 840, 948),
+        "%": (945, 947),
+    },
+    Plain.FLOAT32: {"+": (204,), "-": (205,), "*": (202,), "/": (203,)},
+    Plain.FLOAT64: {"+": (218, 281, 285), "-": (219, 282, 286), "*": (216, 279, 283), "/": (217, 280, 284)},
+}
+_FLOATS: Final = (Plain.FLOAT32, Plain.FLOAT64)
+_PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
+    "-": (213, 212, 462, 206, 220),
+    "+": (1911, 1912, 1910, 1913, 1914),
+    "abs": (1253, 1398, 1251, 1397, 1230, 1396, 207, 221, 1394, 1395),
+}
+_MIXED_TIMES: Final = ((DATE, TIMESTAMP), (TIMESTAMP, DATE))
+_OF_ANY: Final = ("=", "<>")
+_UNORDERED: Final = (CHAR, ANYENUM)
+_COMPARISONS: Final = {
+    types: {symbol: functions[symbol] for symbol in (_OF_ANY if types[0] in _UNORDERED else functions)}
+    for types, functions in COMPARISONS.items()
+    if types[0] not in (OID, TIMETZ, ANYARRAY, JSONB) and types not in _MIXED_TIMES
+}
+EQUALITIES: Final = frozenset(functions["="] for functions in _COMPARISONS.values())
+_FIELDS: Final[Mapping[str, str]] = {
+    "year": "CASE WHEN year({0}) > 0 THEN year({0}) ELSE year({0}) - 1 END",
+    "quarter": "quarter({0})",
+    "month": "month({0})",
+    "day": "day({0})",
+    "dow": "dayofweek({0})",
+    "isodow": "isodow({0})",
+    "doy": "dayofyear({0})",
+}
+_MOST: Final = 2**31 - 1
+
+
+def _comparison(symbol: str) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        left, right = arguments
+        return Rendered(compared(symbol, left, right), Plain.BOOLEAN)
+
+    return build
+
+
+def _of_integers(symbol: str, storage: Plain) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        left, right = (converted(argument, Plain.INT64).sql for argument in arguments)
+        return cast(f"({left} {symbol} {right})", storage)
+
+    return build
+
+
+def _of_floats(symbol: str, storage: Plain) -> Builder:
+    """Arithmetic of finite floats whose result is finite: the rest follows rules of PostgreSQL's own."""
+
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        left, right = (converted(argument, storage).sql for argument in arguments)
+        result = cast(f"({left} {symbol} {right})", storage).sql
+        unsure = f"NOT isfinite({result}) OR NOT isfinite({left}) OR NOT isfinite({right})"
+        if symbol in "*/":
+            unsure += f" OR {result} = 0 AND {left} <> 0"
+        return Rendered(unless(unsure, result), storage)
+
+    return build
+
+
+def _prefix(symbol: str) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        (argument,) = arguments
+        return cast(f"({symbol}({argument.sql}))", argument.storage)
+
+    return build
+
+
+def _template(template: str, storage: Plain = Plain.TEXT) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        return cast(template.format(*(argument.sql for argument in arguments)), storage)
+
+    return build
+
+
+def _like(*, negated: bool) -> Builder:
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        match call.arguments[1]:
+            case Constant(text=str(pattern)) if "\\" not in pattern:
+                word = "NOT LIKE" if negated else "LIKE"
+                return Rendered(f"({arguments[0].sql} {word} {text_literal(pattern)})", Plain.BOOLEAN)
+        raise NotWritten("LIKE with a pattern that is no constant, or has an escape")
+
+    return build
+
+
+def _cased(source: str, target: str) -> Builder:
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        if call.collation not in C_COLLATIONS:
+            raise NotWritten(f"{call.name} under another collation than C")
+        return Rendered(f"translate({arguments[0].sql}, '{source}', '{target}')", Plain.TEXT)
+
+    return build
+
+
+def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """So many characters from the start, which may lie before the text."""
+    value, start = arguments[0].sql, cast(arguments[1].sql, Plain.INT64).sql
+    first = f"CASE WHEN {start} < 1 THEN 1 ELSE {start} END"
+    if len(arguments) == 2:
+        return Rendered(f"substring({value}, {first}, {_MOST})", Plain.TEXT)
+    length = arguments[2].sql
+    width = f"({start} + {length} - ({first}))"
+    count = f"CASE WHEN {width} < 0 THEN 0 WHEN {width} > {_MOST} THEN {_MOST} ELSE {width} END"
+    return Rendered(unless(f"{length} < 0", f"substring({value}, {first}, {count})"), Plain.TEXT)
+
+
+def _field_of_date(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+    match call.arguments[0]:
+        case Constant(text=str(text)) if text.lower() in _FIELDS:
+            value = arguments[1].sql
+            field = cast(_FIELDS[text.lower()].format(value), Decimal(10, 0))
+            return Rendered(unless(_is_far(value), field.sql), field.storage)
+    raise NotWritten("a field of a date")
+
+
+def _is_far(date: str) -> str:
+    """Whether a date is infinite, or far enough from ours to be left to Spark."""
+    return f"{date} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+
+
+def _days_later(symbol: str, *, swapped: bool = False) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        date, days = reversed(arguments) if swapped else arguments
+        moved = f"({date.sql} {symbol} {days.sql})"
+        return Rendered(unless(f"{_is_far(date.sql)} OR {_is_far(moved)}", moved), Plain.DATE)
+
+    return build
+
+
+def _days_between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    later, earlier = (argument.sql for argument in arguments)
+    unsure = f"{_is_far(later)} OR {_is_far(earlier)}"
+    return cast(unless(unsure, f"({later} - {earlier})"), Plain.INT32)
+
+
+FUNCTIONS: Final[Mapping[int, Builder]] = {
+    **{oid: _comparison(symbol) for functions in _COMPARISONS.values() for symbol, oid in functions.items()},
+    **{
+        oid: (_of_floats if storage in _FLOATS else _of_integers)(symbol, storage)
+        for storage, operators in _ARITHMETIC.items()
+        for symbol, oids in operators.items()
+        for oid in oids
+    },
+    **{oid: _prefix(symbol) for symbol, oids in _PREFIXES.items() for oid in oids},
+    **NUMERICS,
+    1258: _template("{} || {}"),
+    **dict.fromkeys((1257, 1317, 1369, 1381, 1318, 1367, 1372), _template("length({})", Plain.INT32)),
+    870: _cased(ascii_uppercase, ascii_lowercase),
+    871: _cased(ascii_lowercase, ascii_uppercase),
+    **dict.fromkeys((850, 1569), _like(negated=False)),
+    **dict.fromkeys((851, 1570), _like(negated=True)),
+    **dict.fromkeys((877, 883, 936, 937), _substring),
+    2087: _template("replace({}, {}, {})"),
+    3696: _template("starts_with({}, {})", Plain.BOOLEAN),
+    2311: _template("md5({})"),
+    6199: _field_of_date,
+    1141: _days_later("+"),
+    2550: _days_later("+", swapped=True),
+    1142: _days_later("-"),
+    1140: _days_between,
+}

@@ -1,0 +1,249 @@
+"""Numerics: decimals that lose no digit, and structs of a decimal and the text that PostgreSQL writes.
+
+What has no decimal (NaN, the infinities, too many digits) passes; whoever computes with it is given an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from catalog.postgres import functions
+from catalog.postgres.storage import NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
+from dialect.duckdb.rendered import Builder, NotWritten, Number, Rendered, cast, duckdb_type, once, unless
+from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN, Call
+from dialect.expressions.storages import decimal
+
+_MOST_SCALE: Final = 26
+"""A product with more digits behind the point would leave hardly any before it."""
+
+_SMALL: Final = 18
+"""DuckDB gives the product of decimals of so many digits no more than these."""
+
+MOST_BEFORE: Final = 12
+"""A number of more digits before the point is summed by Spark (`dialect/spark/numbers/long_sum.py`)."""
+
+
+def converted(rendered: Rendered, storage: Storage) -> Rendered:
+    """The same value stored in another way."""
+    match rendered.storage, storage:
+        case present, wanted if present == wanted:
+            return rendered
+        case present, Decimal() | Written(value=Decimal()) if present == NO_DIGITS:
+            return cast("NULL", storage)
+        case Decimal(scale=scale), Decimal(scale=wanted) if scale > wanted:
+            raise NotWritten("a decimal with fewer digits behind the point")
+        case Decimal(), Written(value=Decimal()):
+            number = Number(rendered, str(rendered.storage.scale))
+            return _stored(number, storage)
+        case Written(), Written(value=Decimal()) if rendered.number is not None:
+            return _stored(rendered.number, storage)
+        case Padded(length=int(length)), Padded(length=None):
+            return Rendered(_padded(rendered.sql, length), storage)
+        case Plain() | Decimal(), Plain() | Decimal():
+            return cast(rendered.sql, storage)
+    raise NotWritten(f"{duckdb_type(rendered.storage)} as {duckdb_type(storage)}")
+
+
+def _padded(sql: str, length: int) -> str:
+    return once(sql, lambda one: f"({one} || repeat(' ', {length} - length({one})))")
+
+
+def _stored(number: Number, storage: Written) -> Rendered:
+    wanted, present = storage.value, number.value.storage
+    assert isinstance(wanted, Decimal) and isinstance(present, Decimal)
+    if wanted.scale < present.scale:
+        raise NotWritten("a decimal with fewer digits behind the point")
+    return Rendered(_struct(number, storage), storage, number)
+
+
+def _struct(number: Number, storage: Written) -> str:
+    """The number with its text; one that has no decimal in this storage is Spark's to write."""
+    assert isinstance(number.value.storage, Decimal)
+    behind = number.value.storage.scale
+
+    def struct(one: str) -> str:
+        value = f"CAST({one} AS {duckdb_type(storage.value)})"
+        text = once(f"CAST({one} AS VARCHAR)", lambda text: _cut(text, behind, number.scale), "shown")
+        return f"CASE WHEN {one} IS NOT NULL THEN struct_pack(value := {value}, text := {text}) END"
+
+    return f"CAST({once(number.value.sql, struct)} AS {duckdb_type(storage)})"
+
+
+def _cut(text: str, behind: int, scale: str) -> str:
+    """The text of a decimal of so many digits behind the point, with as many as the scale says."""
+    if scale == str(behind):
+        return text
+    if not behind:
+        return f"CASE WHEN {scale} > 0 THEN {text} || '.' || repeat('0', {scale}) ELSE {text} END"
+    return (
+        f"CASE WHEN {scale} = 0 THEN split_part({text}, '.', 1) "
+        f"WHEN {scale} >= {behind} THEN {text} || repeat('0', {scale} - {behind}) "
+        f"ELSE left({text}, length({text}) - ({behind} - {scale})) END"
+    )
+
+
+def written(value: Rendered, scale: str) -> Rendered:
+    """A decimal that shows so many digits behind the point, of which it has no more."""
+    number = Number(value, scale)
+    storage = Written(value.storage)
+    return Rendered(_struct(number, storage), storage, number)
+
+
+def is_number(rendered: Rendered) -> bool:
+    """Whether this is a numeric, in whichever way it is stored."""
+    storage = rendered.storage
+    return isinstance(storage.value if isinstance(storage, Written) else storage, Decimal)
+
+
+def number_of(rendered: Rendered) -> Number:
+    """The decimal of a numeric, and the digits that it shows."""
+    if rendered.number is not None:
+        return rendered.number
+    if isinstance(rendered.storage, Decimal):
+        return Number(rendered, str(rendered.storage.scale))
+    assert isinstance(rendered.storage, Written)
+    sql = rendered.sql
+
+    def value(one: str) -> str:
+        return unless(f"({one}).value IS NULL AND ({one}).text IS NOT NULL", f"({one}).value")
+
+    scale = once(f"({sql}).text", scale_of_text, "shown")
+    return Number(Rendered(once(sql, value), rendered.storage.value), scale)
+
+
+def value_of(rendered: Rendered) -> Rendered:
+    """A numeric as a decimal, anything else as it is."""
+    return number_of(rendered).value if isinstance(rendered.storage, Written) else rendered
+
+
+def scale_of_text(text: str) -> str:
+    """How many digits a number shows behind the point."""
+    behind = f"length({text}) - instr({text}, '.')"
+    return f"CAST(CASE WHEN contains({text}, '.') THEN {behind} ELSE 0 END AS INTEGER)"
+
+
+def text_of(rendered: Rendered) -> str:
+    """A numeric as PostgreSQL writes it."""
+    if isinstance(rendered.storage, Decimal):
+        return f"CAST({rendered.sql} AS VARCHAR)"
+    return f"({rendered.sql}).text"
+
+
+def _digits(rendered: Rendered) -> Decimal:
+    assert isinstance(rendered.storage, Decimal)
+    return rendered.storage
+
+
+def _integral(rendered: Rendered) -> int:
+    return _digits(rendered).precision - _digits(rendered).scale
+
+
+def _sum(symbol: str) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        numbers = [number_of(argument) for argument in arguments]
+        values = [number.value for number in numbers]
+        scale = max(_digits(value).scale for value in values)
+        storage = decimal(max(map(_integral, values)) + 1, scale)
+        left, right = (cast(value.sql, storage).sql for value in values)
+        total = cast(f"({left} {symbol} {right})", storage)
+        return _shown_as(arguments, total, f"greatest({numbers[0].scale}, {numbers[1].scale})")
+
+    return build
+
+
+def _product(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    numbers = [number_of(argument) for argument in arguments]
+    left, right = (number.value for number in numbers)
+    scale = _digits(left).scale + _digits(right).scale
+    if scale > _MOST_SCALE:
+        raise NotWritten("a product with many digits behind the point")
+    storage = decimal(_integral(left) + _integral(right) + 1, scale)
+    if storage.precision > _SMALL:
+        factors = [
+            cast(value.sql, Decimal(max(_SMALL + 1, _digits(value).precision), _digits(value).scale)).sql
+            for value in (left, right)
+        ]
+    else:
+        factors = [left.sql, right.sql]
+    product = cast(f"({factors[0]} * {factors[1]})", storage)
+    return _shown_as(arguments, product, f"({numbers[0].scale} + {numbers[1].scale})")
+
+
+def _shown_as(arguments: Sequence[Rendered], result: Rendered, scale: str) -> Rendered:
+    """The result, which shows all its digits where all arguments do."""
+    return (
+        written(result, scale)
+        if any(isinstance(argument.storage, Written) for argument in arguments)
+        else result
+    )
+
+
+def _same_digits(template: str) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        number = number_of(arguments[0])
+        result = cast(template.format(number.value.sql), number.value.storage)
+        return _shown_as(arguments, result, number.scale)
+
+    return build
+
+
+def _scale(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    number = number_of(arguments[0])
+    return Rendered(f"CASE WHEN {number.value.sql} IS NOT NULL THEN {number.scale} END", Plain.INT32)
+
+
+def trimmed(value: Rendered) -> Rendered:
+    """A numeric without the zeros at its end: equal values are written alike."""
+    number = number_of(value).value
+    if not _digits(number).scale:
+        return written(number, "0")
+    text = f"CAST({number.sql} AS VARCHAR)"
+    scale = once(text, lambda text: scale_of_text(f"rtrim(rtrim({text}, '0'), '.')"), "shown")
+    return written(number, scale)
+
+
+def _shown(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """A numeric with so many digits behind the point, at least as many as it needs."""
+    number, digits = number_of(arguments[0]), arguments[1].sql
+    if isinstance(arguments[0].storage, Written) and arguments[0].number is None:
+        return written(number.value, f"greatest({number.scale}, {digits})")
+    return written(number.value, digits)
+
+
+def _beyond(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """NULL: a number that is too long to be summed as a decimal is Spark's to compute with."""
+    [value] = arguments
+    if not isinstance(value.storage, Written):
+        raise NotWritten("beyond of a decimal")
+    number = number_of(value).value.sql
+    limit = f"CAST(1{'0' * MOST_BEFORE} AS DECIMAL(38, 0))"
+    condition = f"{number} <= -{limit} OR {number} >= {limit}"
+    return Rendered(unless(condition, f"CAST(NULL AS {duckdb_type(value.storage)})"), value.storage)
+
+
+def _long_sum(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    total, numbers = arguments
+    if not isinstance(numbers.storage, ListOf) or not isinstance(numbers.storage.element, Written):
+        raise NotWritten("a sum of long numbers")
+    number = number_of(total)
+    checked = unless(f"len({numbers.sql}) > 0", number.value.sql)
+    result = trimmed(Rendered(checked, number.value.storage))
+    return Rendered(
+        f"CASE WHEN {numbers.sql} IS NOT NULL THEN {result.sql} END", result.storage, result.number
+    )
+
+
+NUMERICS: Final[Mapping[int, Builder]] = {
+    functions.NUMERIC_ADD: _sum("+"),
+    functions.NUMERIC_SUB: _sum("-"),
+    functions.NUMERIC_MUL: _product,
+    **dict.fromkeys((functions.NUMERIC_ABS, functions.ABS_NUMERIC), _same_digits("abs({})")),
+    functions.NUMERIC_UMINUS: _same_digits("(-{})"),
+    functions.NUMERIC_UPLUS: lambda _, arguments: arguments[0],
+    functions.SCALE: _scale,
+    functions.TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
+    SHOWN: _shown,
+    BEYOND: _beyond,
+    LONG_SUM: _long_sum,
+}

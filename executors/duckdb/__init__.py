@@ -1,0 +1,1 @@
+"""DuckDB in this process as an executor of small firings."""
