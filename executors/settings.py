@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+IN_PROCESS_ROWS: Final = 2_000_000
+IN_PROCESS_MEMORY: Final = 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,5 +21,5 @@ class EngineSettings:
     spark_master: str | None = None
     spark_remote: str | None = None
     spark_memory: int | None = None
-    in_process_rows: int = 2_000_000
-    in_process_memory: int = 2**30
+    in_process_rows: int = IN_PROCESS_ROWS
+    in_process_memory: int = IN_PROCESS_MEMORY

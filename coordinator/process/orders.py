@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from executors.settings import EngineSettings
+from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS, EngineSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,21 @@ class Orders:
     spark_remote: str | None = None
     spark_memory: int | None = None
     allow_unbounded_wal: bool = False
-    engine: str = "spark"
+    engine: str = "auto"
+    in_process_rows: int = IN_PROCESS_ROWS
+    in_process_memory: int = IN_PROCESS_MEMORY
 
     @property
     def engine_settings(self) -> EngineSettings:
         """What engines have to know."""
-        return EngineSettings(Path(self.scratch), self.spark_master, self.spark_remote, self.spark_memory)
+        return EngineSettings(
+            Path(self.scratch),
+            self.spark_master,
+            self.spark_remote,
+            self.spark_memory,
+            self.in_process_rows,
+            self.in_process_memory,
+        )
 
     def to_line(self) -> bytes:
         """One line of JSON."""

@@ -15,6 +15,7 @@ import click
 from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
+from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS
 from executors.spark.machine import require_memory
 from proxy.command.doctor import Status, examine, render
 from proxy.command.install import prepare
@@ -119,6 +120,27 @@ def gavial() -> None:
     help="Memory of Spark, where it runs on this machine, such as 3GB.",
 )
 @click.option(
+    "--engine",
+    type=click.Choice(("auto", "spark")),
+    default="auto",
+    show_default=True,
+    help="Where standing queries are computed: auto: what is small in this process, all else on Spark.",
+)
+@click.option(
+    "--in-process-rows",
+    type=click.IntRange(0),
+    default=IN_PROCESS_ROWS,
+    show_default=True,
+    help="Most rows that what is computed in this process may read; 0: everything on Spark.",
+)
+@click.option(
+    "--in-process-memory",
+    type=Size(),
+    metavar="SIZE",
+    show_default="1GB",
+    help="Most memory of what is computed in this process.",
+)
+@click.option(
     "--console-port",
     type=click.IntRange(0, 65535),
     show_default="8433",
@@ -153,6 +175,9 @@ def serve_command(
     spark_master: str | None,
     spark_remote: str | None,
     spark_memory: int | None,
+    engine: str,
+    in_process_rows: int,
+    in_process_memory: int | None,
     console_port: int | None,
     log_level: str,
 ) -> None:
@@ -173,7 +198,14 @@ def serve_command(
         log_level=log_level,
     )
     coordinator_options = CoordinatorOptions(
-        warehouse, allow_unbounded_wal, spark_master, spark_remote, spark_memory
+        warehouse,
+        allow_unbounded_wal,
+        spark_master,
+        spark_remote,
+        spark_memory,
+        engine if in_process_rows else "spark",
+        in_process_rows,
+        IN_PROCESS_MEMORY if in_process_memory is None else in_process_memory,
     )
     serve(
         Service(

@@ -14,6 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from catalog.backoff import Backoff
 from coordinator.process.orders import Orders
+from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS
 from proxy.settings import Upstream
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,9 @@ class CoordinatorOptions:
     spark_master: str | None = None
     spark_remote: str | None = None
     spark_memory: int | None = None
+    engine: str = "auto"
+    in_process_rows: int = IN_PROCESS_ROWS
+    in_process_memory: int = IN_PROCESS_MEMORY
 
 
 class CoordinatorSupervisor:
@@ -97,4 +101,7 @@ def orders_for(
         coordinator_options.spark_remote,
         coordinator_options.spark_memory,
         coordinator_options.allow_unbounded_wal,
+        coordinator_options.engine,
+        coordinator_options.in_process_rows,
+        coordinator_options.in_process_memory,
     )

@@ -48,6 +48,10 @@ def test_in_this_process(tmp_path: Path) -> None:
     run("local[2,4]", tmp_path)
 
 
+def test_in_this_process_where_that_is_possible(tmp_path: Path) -> None:
+    run("auto local[2,4]", tmp_path, ALL)
+
+
 def test_on_a_cluster_of_two_workers(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster") as address:
         run(address, tmp_path)
