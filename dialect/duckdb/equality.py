@@ -10,7 +10,7 @@ from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from dialect.duckdb.numbers import converted, value_of
-from dialect.duckdb.rendered import NotWritten, Rendered
+from dialect.duckdb.rendered import NotWritten, Rendered, unless
 from dialect.expressions.storages import comparison_storage, has_forms
 
 _MICROSECONDS_PER_DAY: Final = 86_400_000_000
@@ -41,8 +41,21 @@ def comparable(rendered: Rendered) -> Rendered:
 def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     """The comparison, in a type that holds both sides."""
     left, right = comparable(left), comparable(right)
+    if {left.storage, right.storage} == {Plain.DATE, Plain.TIMESTAMP}:
+        left, right = _as_timestamp(left), _as_timestamp(right)
     common = comparison_storage(left.storage, right.storage)
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
+
+
+def _as_timestamp(value: Rendered) -> Rendered:
+    if value.storage is Plain.TIMESTAMP:
+        return value
+    return Rendered(unless(is_far(value.sql), f"CAST({value.sql} AS TIMESTAMP)"), Plain.TIMESTAMP)
+
+
+def is_far(date: str) -> str:
+    """Whether a date is infinite, or far enough from ours to be left to Spark."""
+    return f"{date} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
 
 
 def group_key(rendered: Rendered) -> str:

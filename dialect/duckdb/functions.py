@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
+from catalog.postgres import functions
 from catalog.postgres.comparisons import COMPARISONS
 from catalog.postgres.storage import Decimal, Plain
 from catalog.postgres.types import (
@@ -13,13 +14,12 @@ from catalog.postgres.types import (
     ANYENUM,
     C_COLLATIONS,
     CHAR,
-    DATE,
     JSONB,
     OID,
-    TIMESTAMP,
     TIMETZ,
 )
-from dialect.duckdb.equality import compared
+from dialect.duckdb.division import quotient
+from dialect.duckdb.equality import compared, is_far
 from dialect.duckdb.numbers import NUMERICS, converted
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, cast, text_literal, unless
 from dialect.expressions.scalar import Call, Constant
@@ -50,15 +50,14 @@ _PREFIXES: Final[Mapping[str, tuple[int, ...]]] = {
     "+": (1911, 1912, 1910, 1913, 1914),
     "abs": (1253, 1398, 1251, 1397, 1230, 1396, 207, 221, 1394, 1395),
 }
-_MIXED_TIMES: Final = ((DATE, TIMESTAMP), (TIMESTAMP, DATE))
 _OF_ANY: Final = ("=", "<>")
 _UNORDERED: Final = (CHAR, ANYENUM)
 _COMPARISONS: Final = {
-    types: {symbol: functions[symbol] for symbol in (_OF_ANY if types[0] in _UNORDERED else functions)}
-    for types, functions in COMPARISONS.items()
-    if types[0] not in (OID, TIMETZ, ANYARRAY, JSONB) and types not in _MIXED_TIMES
+    types: {symbol: operators[symbol] for symbol in (_OF_ANY if types[0] in _UNORDERED else operators)}
+    for types, operators in COMPARISONS.items()
+    if types[0] not in (OID, TIMETZ, ANYARRAY, JSONB)
 }
-EQUALITIES: Final = frozenset(functions["="] for functions in _COMPARISONS.values())
+EQUALITIES: Final = frozenset(operators["="] for operators in _COMPARISONS.values())
 _FIELDS: Final[Mapping[str, str]] = {
     "year": "CASE WHEN year({0}) > 0 THEN year({0}) ELSE year({0}) - 1 END",
     "quarter": "quarter({0})",
@@ -153,32 +152,27 @@ def _field_of_date(call: Call, arguments: Sequence[Rendered]) -> Rendered:
         case Constant(text=str(text)) if text.lower() in _FIELDS:
             value = arguments[1].sql
             field = cast(_FIELDS[text.lower()].format(value), Decimal(10, 0))
-            return Rendered(unless(_is_far(value), field.sql), field.storage)
+            return Rendered(unless(is_far(value), field.sql), field.storage)
     raise NotWritten("a field of a date")
-
-
-def _is_far(date: str) -> str:
-    """Whether a date is infinite, or far enough from ours to be left to Spark."""
-    return f"{date} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
 
 
 def _days_later(symbol: str, *, swapped: bool = False) -> Builder:
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         date, days = reversed(arguments) if swapped else arguments
         moved = f"({date.sql} {symbol} {days.sql})"
-        return Rendered(unless(f"{_is_far(date.sql)} OR {_is_far(moved)}", moved), Plain.DATE)
+        return Rendered(unless(f"{is_far(date.sql)} OR {is_far(moved)}", moved), Plain.DATE)
 
     return build
 
 
 def _days_between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     later, earlier = (argument.sql for argument in arguments)
-    unsure = f"{_is_far(later)} OR {_is_far(earlier)}"
+    unsure = f"{is_far(later)} OR {is_far(earlier)}"
     return cast(unless(unsure, f"({later} - {earlier})"), Plain.INT32)
 
 
 FUNCTIONS: Final[Mapping[int, Builder]] = {
-    **{oid: _comparison(symbol) for functions in _COMPARISONS.values() for symbol, oid in functions.items()},
+    **{oid: _comparison(symbol) for operators in _COMPARISONS.values() for symbol, oid in operators.items()},
     **{
         oid: (_of_floats if storage in _FLOATS else _of_integers)(symbol, storage)
         for storage, operators in _ARITHMETIC.items()
@@ -187,6 +181,7 @@ FUNCTIONS: Final[Mapping[int, Builder]] = {
     },
     **{oid: _prefix(symbol) for symbol, oids in _PREFIXES.items() for oid in oids},
     **NUMERICS,
+    functions.NUMERIC_DIV: quotient,
     1258: _template("{} || {}"),
     **dict.fromkeys((1257, 1317, 1369, 1381, 1318, 1367, 1372), _template("length({})", Plain.INT32)),
     870: _cased(ascii_uppercase, ascii_lowercase),

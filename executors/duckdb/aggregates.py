@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, assert_never
 from catalog.postgres import functions
 from catalog.postgres.storage import MAX_DIGITS, Decimal, ListOf, Plain
 from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from dialect.duckdb.division import divided
 from dialect.duckdb.equality import comparable, extreme, group_key, group_value, is_negative_zero
 from dialect.duckdb.numbers import value_of
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
@@ -85,6 +86,8 @@ def _aggregated(call: AggregateCall, inputs: Mapping[int, Rendered], write: Writ
             return _counted(value, condition)
         case function if function in _SUMS and not call.distinct:
             return _total(value, call.type, condition)
+        case function if function in functions.AVERAGES and not call.distinct:
+            return _average(value, condition)
         case function if function in _GREATEST:
             return _extreme("max", value, call, inputs, write)
         case function if function in _LEAST:
@@ -148,6 +151,12 @@ def _decimal_total(value: Rendered, condition: str) -> Rendered:
             raise NotWritten("a sum of other values than numbers")
     times = f"{cast(value.sql, storage).sql} * CAST({_WEIGHT} AS DECIMAL(18, 0))"
     return cast(f"sum({times}){condition}", storage)
+
+
+def _average(value: Rendered, condition: str) -> Rendered:
+    count = cast(_counted(value, condition).sql, Decimal(19, 0))
+    known = Rendered(f"nullif({count.sql}, 0)", count.storage)
+    return divided(_decimal_total(value_of(value), condition), known)
 
 
 def _float_total(value: Rendered, storage: Plain, condition: str) -> Rendered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import EngineFailed
+from dialect.duckdb.division import QUOTIENT_FUNCTION, quotient_text
 from dialect.duckdb.rendered import NotWritten
 from dialect.spark.expressions import Environment
 from executors.duckdb.compile import Statement, compile_subplan, consolidated, view_of
@@ -28,7 +30,7 @@ class NotComputed(Exception):
 
 def open_database(most_bytes: int) -> duckdb.DuckDBPyConnection:
     """A database in memory that writes no file, fetches nothing, and computes in the thread that asks."""
-    return duckdb.connect(
+    database = duckdb.connect(
         config={
             "threads": 1,
             "memory_limit": f"{most_bytes}B",
@@ -38,6 +40,9 @@ def open_database(most_bytes: int) -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
+    database.create_function(QUOTIENT_FUNCTION, quotient_text, ["VARCHAR", "VARCHAR"], "VARCHAR")
+    atexit.register(database.close)  # what is still open then is reported on standard error
+    return database
 
 
 class DuckDBExecutor:

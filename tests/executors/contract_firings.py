@@ -270,7 +270,7 @@ def test_a_file_that_is_missing_is_an_error_of_ours(executor: Executor, tmp_path
 
 
 def test_what_is_interrupted_ends_and_the_next_goes_on(executor: Executor, tmp_path: Path) -> None:
-    """Every pair of some thousands of rows takes each of them longer than anybody waits; DuckDB takes more."""
+    """Every pair of some thousands of rows takes longer than anybody waits."""
     rows = numbers(tmp_path) * (100 if os.environ["GAVIAL_TEST_EXECUTOR"].startswith("auto") else 25)
     renumbered = DeltaProject(READ, (Computed(OTHER, X),))
     product = bigint(465, "int8mul", X, Reference(2, SqlType(INT8)))

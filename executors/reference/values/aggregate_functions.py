@@ -9,16 +9,10 @@ from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
 from catalog.postgres.types import FLOAT4, FLOAT8, INT8, INTERVAL, NUMERIC
+from dialect.expressions.quotient import digits_of_quotient, divide
 from executors.reference.values.floats import single
 from executors.reference.values.integers import fitting
-from executors.reference.values.numerics import (
-    add,
-    digits_of_quotient,
-    divide,
-    multiply,
-    square_root_to,
-    subtract,
-)
+from executors.reference.values.numerics import add, multiply, square_root_to, subtract
 from executors.reference.values.values import Interval, Row, Value, order_key
 
 Arguments: TypeAlias = Sequence[Row]

@@ -17,13 +17,11 @@ from typing import Final
 
 from catalog.errors import DivisionByZero
 from catalog.postgres.storage import FREE_SCALE
+from dialect.expressions.quotient import divide
 from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN
 from dialect.spark.numbers.long_sum import MOST_BEFORE
 from executors.reference.values.values import Definitions
 
-_LEAST_DIGITS: Final = 16
-_MOST_DIGITS_BEHIND: Final = 1000
-_DIGITS_OF_A_WORD: Final = 4
 _WIDE: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_HALF_UP)
 
 
@@ -58,25 +56,6 @@ def multiply(left: Decimal, right: Decimal) -> Decimal:
     return _plain(_WIDE.multiply(left, right))
 
 
-def divide(left: Decimal, right: Decimal) -> Decimal:
-    """The quotient with at least 16 significant digits, counted in words of four, and all that were shown."""
-    _check_divisor(right)
-    digits = digits_of_quotient(left, right)
-    shift = max(scale(left), scale(right))
-    dividend, divisor = int(left.scaleb(shift + digits, _WIDE)), int(right.scaleb(shift, _WIDE))
-    magnitude = (2 * abs(dividend) + abs(divisor)) // (2 * abs(divisor))
-    return Decimal(magnitude if (dividend < 0) is (divisor < 0) else -magnitude).scaleb(-digits, _WIDE)
-
-
-def digits_of_quotient(left: Decimal, right: Decimal) -> int:
-    """How many digits behind the point a quotient has."""
-    weight, word = _first_word(left)
-    divisor_weight, divisor_word = _first_word(right)
-    quotient_weight = weight - divisor_weight - (word <= divisor_word)
-    digits = max(_LEAST_DIGITS - quotient_weight * _DIGITS_OF_A_WORD, scale(left), scale(right), 0)
-    return min(digits, _MOST_DIGITS_BEHIND)
-
-
 def square_root_to(value: Decimal, digits: int) -> Decimal:
     """The square root with so many digits behind the point."""
     return rescaled(value.sqrt(Context(prec=digits + abs(value.adjusted()) + 20)), digits)
@@ -97,14 +76,6 @@ def remainder(left: Decimal, right: Decimal) -> Decimal:
 def _check_divisor(divisor: Decimal) -> None:
     if divisor == 0:
         raise DivisionByZero("division by zero")
-
-
-def _first_word(value: Decimal) -> tuple[int, int]:
-    """Which power of 10,000 the value's first digit to that base counts, and the digit; of zero 0 and 0."""
-    if value == 0:
-        return 0, 0
-    weight = value.adjusted() // _DIGITS_OF_A_WORD
-    return weight, int(abs(value).scaleb(-weight * _DIGITS_OF_A_WORD, _WIDE))
 
 
 def trimmed(value: Decimal) -> Decimal:
