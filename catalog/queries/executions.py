@@ -62,6 +62,7 @@ class Measurement:
     elapsed: float
     predicted: float
     features: Mapping[str, float]
+    engine: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Execution:
     cpu_seconds: float | None
     measured_work: float
     predicted_work: float | None
+    engine: str | None
     measurements: tuple[Measurement, ...] = ()
 
 
@@ -127,7 +129,8 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
         "UPDATE gavial.executions SET finished = clock_timestamp(), progress = NULL, "
         "position = '0/0'::pg_lsn + %(position)s::numeric, rows_in = %(rows_in)s, rows_out = %(rows_out)s, "
         "jobs = %(jobs)s, cpu_seconds = %(cpu_seconds)s, predicted_work = %(predicted_work)s, "
-        "measured_work = %(measured_work)s, wall_seconds = extract(epoch FROM clock_timestamp() - started) "
+        "measured_work = %(measured_work)s, engine = coalesce(%(engine)s, engine), "
+        "wall_seconds = extract(epoch FROM clock_timestamp() - started) "
         "WHERE id = %(number)s",
         {"number": number, **named(execution)},
     )
@@ -138,9 +141,9 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.measurements "
-            "(execution, subplan, rows_in, rows_out, work, elapsed, predicted, features) "
+            "(execution, subplan, rows_in, rows_out, work, elapsed, predicted, features, engine) "
             "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(work)s, %(elapsed)s, "
-            "%(predicted)s, %(features)s)",
+            "%(predicted)s, %(features)s, %(engine)s)",
             measured,
         )
 

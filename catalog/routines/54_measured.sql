@@ -18,6 +18,7 @@ AS $body$
           AND e.position > coalesce(l.since, '0/0') AND e.position <= l.position
     ), parts AS (
         SELECT s.subplan, s.text, count(m.execution) AS firings, sum(m.rows_in) AS rows_in, sum(m.rows_out) AS rows_out,
+               string_agg(DISTINCT m.engine, ' and ') AS engines,
                sum(m.work) AS work, sum(m.predicted) AS predicted_work,
                sum(m.work) FILTER (WHERE f.last) AS final_work, sum(m.predicted) FILTER (WHERE f.last) AS predicted_final_work
         FROM gavial.subplans s CROSS JOIN firings f
@@ -64,8 +65,9 @@ BEGIN
     RETURN NEXT format('    Total work: %s s in %s runs; %s s from the trigger to the result at %s', gavial.figure(measured ->> 'total_work'),
         measured ->> 'firings', gavial.figure(measured ->> 'seconds'), measured ->> 'position');
     FOR part IN SELECT jsonb_array_elements(measured -> 'subplans') LOOP
-        RETURN NEXT format('    %s: %s rows in, %s out in %s runs, %s s of work (predicted %s), the last one %s s (predicted %s)',
+        RETURN NEXT format('    %s: %s rows in, %s out in %s runs%s, %s s of work (predicted %s), the last one %s s (predicted %s)',
             part ->> 'text', coalesce(part ->> 'rows_in', '0'), coalesce(part ->> 'rows_out', '0'), part ->> 'firings',
+            coalesce(' by ' || (part ->> 'engines'), ''),
             gavial.figure(coalesce(part ->> 'work', '0')), gavial.figure(coalesce(part ->> 'predicted_work', '0')),
             gavial.figure(coalesce(part ->> 'final_work', '0')), gavial.figure(coalesce(part ->> 'predicted_final_work', '0')));
     END LOOP;

@@ -12,7 +12,10 @@ from coordinator.firing.work import Offsets
 
 @dataclass(frozen=True, slots=True)
 class SubplanOutcome:
-    """What a subplan took: rows by buffer, arrived and before; its work in the unit of `RunOutcome`."""
+    """What a subplan took: rows by buffer, arrived and before; its work in the unit of `RunOutcome`.
+
+    `engine` is what computed it; none where nothing had to be computed.
+    """
 
     writes: int
     arrived: Mapping[int, int]
@@ -22,6 +25,7 @@ class SubplanOutcome:
     jobs: int
     work: float
     seconds: float
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,11 @@ class RunOutcome:
     def jobs(self) -> int:
         """How many jobs the firing took."""
         return sum(outcome.jobs for outcome in self.subplans)
+
+    @property
+    def engines(self) -> str:
+        """The names of the engines that computed it; none where nothing had to be computed."""
+        return " and ".join(sorted({outcome.engine for outcome in self.subplans if outcome.engine}))
 
     @property
     def work(self) -> float:

@@ -114,6 +114,7 @@ class QueryRun:
                 outcome.jobs,
                 stopwatch.work(),
                 stopwatch.seconds(),
+                outcome.engine,
             )
         )
 

@@ -34,7 +34,14 @@ class PeriodEstimate:
         features = self._features(share)
         work = predicted(features, self.simulation.weights_of(share.writes))
         return Measurement(
-            share.writes, share.rows_in, share.rows_out, share.work, share.seconds, work, features
+            share.writes,
+            share.rows_in,
+            share.rows_out,
+            share.work,
+            share.seconds,
+            work,
+            features,
+            share.engine or None,
         )
 
     def outcome(

@@ -329,6 +329,7 @@ class StandingQuery:
             fired.processor_seconds,
             fired.work,
             sum(measurement.predicted for measurement in measured) if self.estimate is not None else None,
+            fired.engines or None,
             measured,
         )
         end_execution(connection, number, execution)

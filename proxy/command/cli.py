@@ -8,14 +8,14 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from catalog.errors import ConfigurationError, Error
 from catalog.version import VERSION
 from coordinator.embedded.postgres import make_data_directory
-from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS
+from executors.settings import IN_PROCESS_ROWS
 from executors.spark.machine import require_memory
 from proxy.command.doctor import Status, examine, render
 from proxy.command.install import prepare
@@ -137,7 +137,8 @@ def gavial() -> None:
     "--in-process-memory",
     type=Size(),
     metavar="SIZE",
-    show_default="1GB",
+    default="1GB",
+    show_default=True,
     help="Most memory of what is computed in this process.",
 )
 @click.option(
@@ -170,20 +171,14 @@ def serve_command(
     allow_trust: bool,
     startup_seconds: float,
     drain_seconds: float,
-    warehouse: str | None,
-    allow_unbounded_wal: bool,
-    spark_master: str | None,
-    spark_remote: str | None,
-    spark_memory: int | None,
-    engine: str,
-    in_process_rows: int,
-    in_process_memory: int | None,
     console_port: int | None,
     log_level: str,
+    **of_coordinator: Any,
 ) -> None:
     """Run the proxy, and PostgreSQL behind it unless there is an upstream; until SIGTERM."""
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    _check_spark(spark_master, spark_remote, spark_memory)
+    coordinator_options = CoordinatorOptions(**of_coordinator)
+    _check_spark(coordinator_options)
     if console_port is not None:
         click.echo("gavial: --console-port has no effect yet: there is no console", err=True)
     cert, key = _certificate(data, tls_cert, tls_key, make=tls_self_signed)
@@ -196,16 +191,6 @@ def serve_command(
         allow_trust=allow_trust,
         proxy_protocol=proxy_protocol,
         log_level=log_level,
-    )
-    coordinator_options = CoordinatorOptions(
-        warehouse,
-        allow_unbounded_wal,
-        spark_master,
-        spark_remote,
-        spark_memory,
-        engine if in_process_rows else "spark",
-        in_process_rows,
-        IN_PROCESS_MEMORY if in_process_memory is None else in_process_memory,
     )
     serve(
         Service(
@@ -261,13 +246,13 @@ def install_command(upstream: str, login: str | None, allow_verifier: str | None
         click.echo(f"gavial: {lack_text(lack)}", err=True)
 
 
-def _check_spark(master: str | None, remote: str | None, memory: int | None) -> None:
-    if master and remote:
+def _check_spark(options: CoordinatorOptions) -> None:
+    if options.spark_master and options.spark_remote:
         raise click.UsageError("--spark-master and --spark-remote exclude each other")
-    if memory is not None and remote:
+    if options.spark_memory is not None and options.spark_remote:
         raise click.UsageError("--spark-memory and --spark-remote exclude each other")
-    if memory is not None:
-        require_memory(memory)
+    if options.spark_memory is not None:
+        require_memory(options.spark_memory)
 
 
 def _certificate(data: Path, cert: str | None, key: str | None, *, make: bool) -> tuple[str, str]:

@@ -101,7 +101,7 @@ def orders_for(
         coordinator_options.spark_remote,
         coordinator_options.spark_memory,
         coordinator_options.allow_unbounded_wal,
-        coordinator_options.engine,
+        coordinator_options.engine if coordinator_options.in_process_rows else "spark",
         coordinator_options.in_process_rows,
         coordinator_options.in_process_memory,
     )

@@ -1,0 +1,1 @@
+"""Tests of expressions as SQL of DuckDB."""
