@@ -72,6 +72,10 @@ class FeatureNotSupported(Error, sqlstate="0A000", consequence=Consequence.CHANG
     """Valid in PostgreSQL, but cannot pass through Gavial."""
 
 
+ELSEWHERE: Final = "Keep its value in a column, for example a stored generated one, and read that."
+"""The hint where only PostgreSQL computes something."""
+
+
 class NotMaintainable(FeatureNotSupported):
     """A query with a piece that no rule covers; its place is looked up by the piece's name."""
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from catalog.errors import ELSEWHERE
 from catalog.postgres.signatures import FunctionKind, FunctionSignature
 from catalog.postgres.types import INT8, TEXT, SqlType
 from dialect.binding.binder import Binder, Rule, folded
@@ -15,7 +16,7 @@ from dialect.binding.casts import coerced, computed_type
 from dialect.binding.collation import collation_for, derive
 from dialect.binding.resolve import Meaning, find_function
 from dialect.binding.subqueries import array_of
-from dialect.binding.unbindable import ELSEWHERE, GROUPINGS, refused, refused_node
+from dialect.binding.unbindable import GROUPINGS, refused, refused_node
 from dialect.binding.values import coalesce, greatest, least, null_if, row, sql_value
 from dialect.bound.expression import Aggregate, Expression, Frame, FrameBound, Function, Row, SortKey, Window
 from dialect.bound.walk import lowest_level

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from catalog.errors import ELSEWHERE
 from catalog.postgres.signatures import FunctionKind, FunctionSignature, OperatorSignature, Signatures
 from catalog.postgres.types import (
     ANY,
@@ -20,7 +21,7 @@ from catalog.postgres.types import (
     TEXT,
     UNKNOWN,
 )
-from dialect.binding.unbindable import ELSEWHERE, refused
+from dialect.binding.unbindable import refused
 from dialect.expressions.scalar import CastMethod
 
 Oids: TypeAlias = tuple[int, ...]

@@ -6,12 +6,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from catalog.errors import NotMaintainable
+from catalog.errors import ELSEWHERE, NotMaintainable
 from dialect.binding.sqlglot_postgres import Canonical
 
 _LONGEST: Final = 80
 
-ELSEWHERE: Final = "Keep its value in a column, for example a stored generated one, and read that."
 GROUPINGS: Final = "Write one query for each grouping and put UNION ALL between them."
 _FROM_HINT: Final = "Keep the rows of the function in a table, and join that."
 

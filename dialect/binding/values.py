@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from catalog.errors import ELSEWHERE
 from catalog.postgres.types import (
     BOOLEAN,
     DATE,
@@ -29,7 +30,7 @@ from dialect.binding.casts import as_common_type, cast, coerced, computed_type
 from dialect.binding.collation import collation_for
 from dialect.binding.operators import apply_operator
 from dialect.binding.type_names import read_type
-from dialect.binding.unbindable import ELSEWHERE, refused, refused_node
+from dialect.binding.unbindable import refused, refused_node
 from dialect.bound.expression import Collate, Expression, Row, SqlValue, Subscript
 from dialect.expressions.scalar import Array, Branch, Case, Coalesce, Constant, Extreme, NullIf
 

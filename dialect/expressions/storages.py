@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final, assert_never
 
-from catalog.errors import FeatureNotSupported, NotMaintainable
+from catalog.errors import ELSEWHERE, FeatureNotSupported, NotMaintainable
 from catalog.postgres.storage import (
     MAX_DIGITS,
     NO_DIGITS,
@@ -18,7 +18,6 @@ from catalog.postgres.storage import (
     Storage,
     Written,
 )
-from dialect.binding.unbindable import ELSEWHERE
 
 _WIDER: Final = (Plain.INT16, Plain.INT32, Plain.INT64)
 _WIDENED: Final = ((Plain.FLOAT32, Plain.FLOAT64), (Plain.DATE, Plain.TIMESTAMP))

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from catalog.errors import FeatureNotSupported
+from catalog.errors import ELSEWHERE, FeatureNotSupported
 from catalog.postgres.signatures import TypeSignature
 from catalog.postgres.storage import ListOf, Padded, Plain, Shaped, Storage, Written, array_of, storage_of
 from catalog.postgres.types import C_COLLATIONS, JSON, JSONB, NO_COLLATION, TIMETZ, SqlType
-from dialect.binding.unbindable import ELSEWHERE
 from dialect.expressions.array_elements import element_of, with_element, written_elements
 from dialect.expressions.scalar import (
     And,
