@@ -17,7 +17,7 @@ _TRAILER: Final = b"\xff\xff"
 
 @dataclass(frozen=True, slots=True)
 class CopiedRows:
-    """Tuples of COPY's binary format, one behind the other, and where each begins."""
+    """Consecutive tuples of COPY's binary format, and where each begins."""
 
     data: bytes
     starts: npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ def copy_rows(connection: pq.abc.PGconn, query: bytes, size: int) -> Iterator[Co
 
 
 def _rows(connection: pq.abc.PGconn) -> Iterator[memoryview]:
-    """Every message is a row, but that the first has the header before it and the last is the trailer."""
+    """The rows: every message is one, but the first has the header before it and the last is the trailer."""
     receive = connection.get_copy_data
     length, row = receive(0)
     if length > 0:

@@ -1,4 +1,4 @@
-"""Row messages that count: what rolled back and what a TRUNCATE undid is left out."""
+"""Row messages that count: those rolled back, or undone by a TRUNCATE, are left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:
-    """Messages of one table: their kinds, where the first row of each begins and it ends, and its commit."""
+    """Messages of one table: the kind of each, where its first row begins, where it ends, and its commit."""
 
     octets: Octets
     kinds: npt.NDArray[np.uint8]
@@ -38,7 +38,7 @@ class Messages:
         return self.where(slice(int(np.searchsorted(self.lsns, position, side="right")), None))
 
     def letters(self) -> npt.NDArray[np.uint8]:
-        """What the first row of each is: an old one (O), the key of one (K), or a new one (N)."""
+        """The kind of the first row of each: old (O), the key of an old one (K), or new (N)."""
         letters: npt.NDArray[np.uint8] = self.octets.read("u1", self.tuples - 1)
         return letters
 

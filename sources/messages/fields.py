@@ -25,7 +25,7 @@ class Layout(Enum):
 class Fields:
     """One column's fields; a mask is None where it would be the same for all rows.
 
-    `present` tells the rows that have a value, in `values`; `text` tells which of these are in text form.
+    `present`: the rows that have a value, in `values`. `text`: which of these are in text form.
     """
 
     values: Values

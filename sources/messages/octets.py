@@ -66,7 +66,7 @@ class Values:
     def gather(self) -> pa.Array:
         """The bytes of each value.
 
-        Arrow is given the buffer as it lies, values and gaps in turns, and copies every other one.
+        Arrow gets the whole buffer as alternating values and gaps, and copies the values.
         """
         count = len(self)
         bounds = np.empty(2 * count + 1, np.int32)

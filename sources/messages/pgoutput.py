@@ -1,4 +1,4 @@
-"""The messages of PostgreSQL's logical replication, those of single rows apart."""
+"""The messages of PostgreSQL's logical replication, except those of single rows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """It ends; its commit record lies before `end_lsn`."""
+    """A transaction ends; its commit record lies before `end_lsn`."""
 
     end_lsn: int
     time: datetime
 
 
 class WireColumn(NamedTuple):
-    """A column by name and type, as a relation message tells it."""
+    """A column by name and type, as a relation message describes it."""
 
     name: str
     type: int
@@ -43,9 +43,9 @@ class WireColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """How the rows of a table look from here on.
+    """The columns of a table from here on.
 
-    Its changes tell their whole old rows, or of these only the columns at the places `key`.
+    Its changes have the whole old row, or only its columns at the places `key`.
     """
 
     oid: int
@@ -64,7 +64,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What pg_logical_emit_message said; `lsn` is 0 if that is part of a transaction."""
+    """A message of pg_logical_emit_message; `lsn` is 0 if it is part of a transaction."""
 
     prefix: str
     lsn: int
@@ -72,7 +72,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """A portion of a transaction of which nobody knows yet whether it commits."""
+    """A portion of a transaction begins; whether it commits is unknown yet."""
 
     transaction: int
 
@@ -84,7 +84,7 @@ class StreamStop:
 
 @dataclass(frozen=True, slots=True)
 class StreamCommit:
-    """A streamed transaction did commit."""
+    """A streamed transaction has committed."""
 
     transaction: int
     end_lsn: int
@@ -93,7 +93,7 @@ class StreamCommit:
 
 @dataclass(frozen=True, slots=True)
 class StreamAbort:
-    """A streamed transaction, or a subtransaction of one, did not."""
+    """A streamed transaction, or a subtransaction of one, has aborted."""
 
     transaction: int
     subtransaction: int

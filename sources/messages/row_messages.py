@@ -1,4 +1,4 @@
-"""Row messages of a table as they came, in memory or, where they are many, in a file."""
+"""Row messages of a table as they came, in memory or, if there are many, in a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from catalog.failpoints import failpoint
 from sources.messages.pgoutput import Relation
 
 OVERHEAD: Final = 100
-"""Bytes that a message costs in memory besides its own."""
+"""The memory that a message takes besides its own bytes."""
 
 
 VOID: Final = 0
-"""Position of what a TRUNCATE later in the same transaction has undone."""
+"""The position of messages that a later TRUNCATE in the same transaction has undone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,9 +34,8 @@ class Portion:
 class RowMessages:
     """Row messages of one table, all of the same columns, in order.
 
-    `commits` says with which transaction they were committed: so many of them, counted from the first one, by
-    this position, or never (VOID). Rows of a streamed transaction name their subtransaction; those of
-    `aborted` do not count.
+    `commits`: pairs of a count from the first message on, and the position at which these were committed, or
+    VOID for never. Rows of a streamed transaction name their subtransaction; those of `aborted` do not count.
     """
 
     relation: Relation
@@ -57,7 +56,7 @@ class RowMessages:
             self.commits.append((len(self), lsn))
 
     def spill(self, scratch: Path) -> None:
-        """Move what is in memory into a file."""
+        """Move the messages in memory to a file."""
         portion = _portion(self.messages)
         self._file = self._file or scratch / uuid.uuid4().hex
         with self._file.open("ab") as file:

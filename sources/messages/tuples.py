@@ -1,4 +1,4 @@
-"""Rows as pgoutput sends them, one at a time: where they lie, their keys, and what is left out of them."""
+"""Single rows as pgoutput sends them: their bytes, their keys, and unchanged values that they leave out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tuples:
 
 
 def tuples_at(octets: Octets, starts: Positions, columns: int, key: Sequence[int]) -> Tuples:
-    """Rows of so many columns, of which those at the places `key` tell them apart."""
+    """Rows with this number of columns, of which those at the places `key` are their key."""
     if (octets.read(">i2", starts) != columns).any():
         raise ProtocolViolation(f"a row has another number of fields than {columns}")
     cursors, partial = starts + 2, np.zeros(len(starts), np.bool_)
@@ -78,19 +78,19 @@ def key_of(row: bytes, key: Sequence[int]) -> bytes:
 
 
 def filled(new: bytes, old: bytes) -> bytes:
-    """A new row with what it left out, because it did not change, from the old one."""
+    """A new row with the unchanged values that it left out taken from the old one."""
     pairs = zip(split(new), split(old), strict=True)
     return joined([before if after == b"u" else after for after, before in pairs])
 
 
 def buffer_of(rows: Sequence[bytes]) -> CopiedRows:
-    """Rows one behind the other."""
+    """A buffer of consecutive rows."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     return CopiedRows(b"".join(rows), np.cumsum(lengths) - lengths)
 
 
 def from_copy(rows: CopiedRows, columns: int) -> CopiedRows:
-    """Rows that COPY sent as pgoutput sends them: a letter before each field, and nothing else for NULL."""
+    """Rows of COPY in the form of pgoutput: a letter before each field, and nothing else for NULL."""
     octets = Octets(rows.data)
     cursors = rows.starts + 2
     fields, nulls = [], []

@@ -1,1 +1,1 @@
-"""Old rows that changes do not tell, from the rows of a table by key."""
+"""Looks up old rows that changes leave out, in a copy of the table by key."""

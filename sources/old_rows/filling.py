@@ -1,4 +1,4 @@
-"""Tables whose old rows should be looked up by key get a mirror, and then keep their replica identity."""
+"""Makes mirrors of tables whose old rows are to be looked up; these get their replica identity back."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from sources.warehouse.site import CaptureSite
 log = logging.getLogger(__name__)
 
 PORTION_ROWS: Final = 5_000
-"""So many rows are copied at a time, because whoever follows changes waits for that."""
+"""The rows copied at a time, during which the following of changes waits."""
 
 
 class Filling:
-    """Makes the mirrors of a database that are wanted.
+    """Makes the wanted mirrors of a database.
 
-    Until a mirror is complete its table tells whole old rows, so whoever is killed here just begins again.
-    `passed` tells up to where changes are followed.
+    Until a mirror is complete its table sends whole old rows, so a process killed here just begins again.
+    `passed` gives the position up to which changes are followed.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Filling:
         self._go_on = go_on
 
     def work(self) -> None:
-        """A mirror that is complete is used from now on; others are made, or go."""
+        """Use mirrors that are complete, make those that are wanted, and remove the others."""
         left = []
         for table in full_identity_tables(self._connection):
             if table.old_rows is None:
@@ -73,13 +73,13 @@ class Filling:
             else:
                 left.append(table.relation)
         if left:
-            # The stream may still have to pass changes that tell only their keys.
+            # The stream may still have changes with nothing but keys of old rows.
             wait_for(end_of_wal(self._connection), self._passed, self._go_on)
             self._change(lambda: forget_old_rows(self._connection, left))
         self.remove_unnamed()
 
     def _fill(self, oid: int, key: Sequence[int]) -> None:
-        """A table that changes its shape meanwhile has its mirror made again."""
+        """Fill a mirror; it is made again if the shape of its table changes meanwhile."""
         name = f"{oid}-{uuid.uuid4().hex}"
         with closing(make_mirror(self._directory / name)) as mirror:
             if not self._change(lambda: name_old_rows(self._connection, oid, name, key)):
@@ -134,7 +134,7 @@ class Filling:
             return False
 
     def remove_unnamed(self) -> None:
-        """Delete the files of mirrors that are none any more."""
+        """Delete the files of mirrors that are not used any more."""
         files = list(self._directory.glob("*"))
         if not files:
             return
@@ -157,7 +157,7 @@ def end_of_wal(connection: Connection) -> int:
 
 
 def _keep(rows: CopiedRows, mirror: Mirror, version: Version, key: Sequence[int], prefix: bytes) -> None:
-    """Portion by portion, for who follows changes waits meanwhile."""
+    """Copy rows portion by portion, since the following of changes waits meanwhile."""
     numbers = [column.number for column in version.columns]
     sent = from_copy(rows, len(numbers))
     tuples = tuples_at(

@@ -30,7 +30,7 @@ _SESSION: Final = f"""
 
 
 class MirrorLost(Exception):
-    """The file is not there, or is none: nobody knows the old rows of its table."""
+    """The file is missing or damaged, so the old rows of its table are unknown."""
 
 
 class Stored(NamedTuple):
@@ -42,10 +42,10 @@ class Stored(NamedTuple):
 
 
 class Mirror:
-    """A table's rows at one position; what is changed becomes durable with the next position.
+    """The rows of a table at one position; changes become durable with the next position.
 
-    Who fills it from a copy of the table does so beside who follows the table's changes, each through an
-    object of its own: what is followed goes before what is copied.
+    It is filled from a copy of the table while changes are followed, through an object for each; followed
+    changes take precedence over copied rows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,14 +62,14 @@ class Mirror:
             raise
 
     def rows(self, keys: Sequence[bytes]) -> list[Stored]:
-        """The rows that there are with these keys; many keys are looked up a part at a time."""
+        """The rows with these keys, as far as there are any; many keys are looked up in parts."""
         marks = ",".join("?" * len(keys))
         with _failures():
             cursor = self._session.execute(f"SELECT key, version, row FROM rows WHERE key IN ({marks})", keys)
             return [Stored(*values) for values in cursor]
 
     def follow(self, changed: Mapping[bytes, bytes | None], version: int) -> None:
-        """Take over changed rows by key; None is one that is gone."""
+        """Take over changed rows by key; None for a deleted row."""
         put = sorted((key, version, row) for key, row in changed.items() if row is not None)
         gone = sorted((key,) for key, row in changed.items() if row is None)
         with _failures():
@@ -78,7 +78,7 @@ class Mirror:
             self._session.executemany("DELETE FROM rows WHERE key = ?", gone)
 
     def empty(self, position: int) -> None:
-        """There all rows are gone, unless that was followed before."""
+        """Remove all rows, unless this TRUNCATE was followed before."""
         if position <= self.position:
             return
         with _failures():
@@ -86,9 +86,9 @@ class Mirror:
             self._session.execute("DELETE FROM rows")
 
     def copy(self, rows: Iterable[Stored]) -> None:
-        """Durably take over rows of a copy, but for those that were followed meanwhile.
+        """Durably take over rows of a copy, except keys that were followed meanwhile.
 
-        One that is gone since comes back; nobody asks for it before there is another with its key.
+        A row deleted since comes back, but is not looked up before another row has its key.
         """
         with _failures():
             self._begin()
@@ -104,7 +104,7 @@ class Mirror:
             self.position = max(self.position, position)
 
     def complete(self, position: int) -> None:
-        """The copy has ended, and what happened up to there was followed."""
+        """Note that the copy has ended, and that changes were followed up to the position."""
         with _failures():
             self._begin()
             self._session.execute("PRAGMA user_version = 1")
@@ -117,7 +117,7 @@ class Mirror:
             return bool(self._session.execute("PRAGMA user_version").fetchone()[0])
 
     def close(self) -> None:
-        """What was not committed never happened."""
+        """Close; changes that were not committed are lost."""
         self._session.close()
 
     def _begin(self) -> None:
@@ -131,10 +131,9 @@ class Mirror:
 
 
 def prefix_of(table: int, leaf: int) -> bytes:
-    """What the keys of a partition begin with in the mirror of its partitioned table.
+    """The prefix of a partition's keys in the mirror of its partitioned table.
 
-    Changes of different partitions come one partition after the other, so that a row which moves must not
-    meet itself.
+    Changes come one partition after the other, so a row that moves between partitions must not meet itself.
     """
     return b"" if leaf == table else leaf.to_bytes(4, "big")
 
@@ -149,7 +148,7 @@ def make_mirror(path: Path) -> Mirror:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """A full disk is met as everywhere; who had to wait for too long tries again; all else loses the file."""
+    """A full disk is reported as elsewhere, a long lock is tried again, any other error loses the file."""
     try:
         yield
     except sqlite3.Error as error:

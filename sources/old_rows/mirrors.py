@@ -9,12 +9,12 @@ from sources.old_rows.mirror import Mirror, MirrorLost
 
 
 def mirrors_beside(scratch: Path) -> Path:
-    """The directory of all mirrors of a database, which stays when what is put aside is thrown away."""
+    """The directory of all mirrors of a database; it stays when spilled files are deleted."""
     return scratch.with_name("mirrors")
 
 
 class Mirrors:
-    """Opened when they are first needed; what is followed becomes durable in one after the other."""
+    """The mirrors, opened when they are first needed and committed one after the other."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -30,7 +30,7 @@ class Mirrors:
         return mirror
 
     def position(self, names: Collection[tuple[int, str]]) -> int | None:
-        """What comes behind that position some of these have not yet; None if there are none."""
+        """The position behind which some mirrors lack changes; None without mirrors."""
         positions = []
         for oid, name in names:
             try:
@@ -40,7 +40,7 @@ class Mirrors:
         return min(positions, default=None)
 
     def commit(self, position: int) -> list[int]:
-        """Keep what was followed up to there; the tables whose mirror is lost."""
+        """Commit the changes followed up to the position; the tables whose mirror is lost."""
         lost = []
         for oid, (_name, mirror) in list(self._open.items()):
             try:
@@ -51,7 +51,7 @@ class Mirrors:
         return lost
 
     def leave(self, oid: int) -> None:
-        """A table's rows are not looked up any more."""
+        """Close the mirror of a table whose rows are no longer looked up."""
         if oid in self._open:
             _name, mirror = self._open.pop(oid)
             mirror.close()
@@ -62,5 +62,5 @@ class Mirrors:
             self.leave(oid)
 
     def close(self) -> None:
-        """What was not committed never happened."""
+        """Close all; changes that were not committed are lost."""
         self.leave_all_but({})

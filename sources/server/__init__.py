@@ -1,1 +1,1 @@
-"""What capture needs of the server, and its sessions there."""
+"""The server's settings that capture needs, and sessions on it."""

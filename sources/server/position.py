@@ -29,18 +29,18 @@ class Position:
 
 
 class Stopped(Exception):
-    """Whoever wanted this does not want it any more."""
+    """The caller does not want the outcome any more."""
 
 
 @contextmanager
 def take_position(
     address: str, go_on: Callable[[], bool], waiting: Callable[[int], None], name: str = APPLICATION
 ) -> Iterator[Position]:
-    """A position of now; the snapshot can be imported inside this context.
+    """The present position; the snapshot can be imported inside this context.
 
-    The server first waits for every transaction that has written something; `waiting` is told the process
-    that waits, once a second; the server shows it under this name. The slot that this takes is gone before
-    the copy begins, so that it retains no WAL: another session has taken its snapshot over.
+    The server first waits for every transaction that has written something; `waiting` is called with the
+    waiting process once a second; the server shows that under this name. The slot that this takes is gone
+    before the copy begins, so that it retains no WAL: another session has taken its snapshot over.
     """
     with connect(address, "gavial snapshot") as holder:
         holder.isolation_level, holder.read_only = IsolationLevel.REPEATABLE_READ, True
@@ -55,7 +55,7 @@ def take_position(
 def _temporary_slot(
     address: str, go_on: Callable[[], bool], waiting: Callable[[int], None], name: str
 ) -> Iterator[Position]:
-    """It goes with its connection, whatever ends that; the server would not notice while it waits itself."""
+    """A slot that ends with its connection, which is closed here: a server that waits notices nothing."""
     connection = pq.PGconn.connect(session_address(address, name, replication="database").encode())
     try:
         if connection.status != pq.ConnStatus.OK:
@@ -76,7 +76,7 @@ def create_slot(
 ) -> tuple[int, str]:
     """The position from which a new slot has all changes, and the name of its snapshot, if it exports one.
 
-    The server first waits for every transaction that has written something, and does not notice who is gone.
+    The server first waits for every transaction that has written something, even if the client is gone.
     """
     connection.send_query(f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput {option}".encode())
     try:

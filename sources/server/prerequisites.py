@@ -1,4 +1,4 @@
-"""What standing queries need of a PostgreSQL, and what to run where a server lacks some of it; pure."""
+"""What standing queries need of a PostgreSQL server, and the commands that bring what is missing; pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from catalog.errors import Error, InsufficientPrivilege, ObjectNotInState
 
 OLDEST: Final = 140000
 _MORE: Final = 10
-"""So many more replication slots, and processes that serve them, are advised where all are in use."""
+"""The number of additional replication slots, and sender processes, advised where all are in use."""
 
 FACTS: Final = """
     SELECT current_setting('server_version_num')::int AS version,
@@ -44,7 +44,7 @@ FACTS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a server says of itself, of one database and of one login; sizes in bytes.
+    """Facts about a server, one database and one login; sizes in bytes.
 
     `writes`: whether the login may write to Gavial's catalog; None where the database has none.
     """
@@ -70,10 +70,10 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """One thing that is missing: what is said about it, commands that bring it, other advice.
+    """One missing prerequisite: its text, commands that bring it, other advice.
 
-    `restart`: of the server, after these. `is_right`: it is a right of the login, not a state of the server.
-    `is_fatal`: no standing query works without; otherwise it depends on the tables.
+    `restart`: the server has to be restarted after these. `is_right`: it is a right of the login, not a state
+    of the server. `is_fatal`: no standing query works without it; otherwise that depends on the tables.
     """
 
     message: str
@@ -152,7 +152,7 @@ def lacks_of_login(facts: ServerFacts) -> Iterable[Lack]:
 
 
 def refusal_of(missing: Sequence[Lack]) -> Error:
-    """One error that tells all of it, with the commands to run."""
+    """One error about all that is missing, with the commands to run."""
     kind = InsufficientPrivilege if all(lack.is_right for lack in missing) else ObjectNotInState
     if len(missing) == 1:
         return kind(missing[0].message, hint=remedy_of(missing))
@@ -164,7 +164,7 @@ def refusal_of(missing: Sequence[Lack]) -> Error:
 
 
 def remedy_of(missing: Sequence[Lack]) -> str:
-    """What to do about all of it, in full sentences."""
+    """What to do about all that is missing, in full sentences."""
     commands = " ".join(lack.commands for lack in missing if lack.commands)
     restart = any(lack.restart for lack in missing)
     return " ".join(

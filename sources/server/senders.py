@@ -1,4 +1,4 @@
-"""Processes and slots by which a server sends changes: how many are left, and what it says when none is."""
+"""Processes and slots by which a server sends changes: how many are left, and the errors if none is."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def left(connection: Connection, names: Collection[str] = ()) -> int:
 
 
 def refusal_to_connect(words: str) -> psycopg.Error | TooManyConnections:
-    """Why there is no session: of that libpq tells words alone, in the language of the server."""
+    """The error if there is no session; libpq gives only words for it, in the language of the server."""
     if "max_wal_senders" in words:
         return _too_few("max_wal_senders", words.rpartition(_SEVERITY_ENDS)[2])
     return psycopg.OperationalError(words)
 
 
 def refusal_of_slot(result: pq.abc.PGresult) -> psycopg.Error | TooManyConnections:
-    """Why there is no slot."""
+    """The error if there is no slot."""
     error = psycopg.errors.error_from_result(result)
     if error.sqlstate == _SLOTS:
         return _too_few("max_replication_slots", error.diag.message_primary or str(error))

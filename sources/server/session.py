@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 LOCK_SECONDS: Final = 10
 
-# With row_security off a policy that applies to us is an error, not rows that are missing.
+# With row_security off a policy that applies to this login is an error, instead of missing rows.
 _OPTIONS: Final = " ".join(
     f"-c {setting}"
     for setting in (
@@ -35,14 +35,14 @@ _OPTIONS: Final = " ".join(
 
 
 def connect(address: str, application: str = "gavial") -> Connection:
-    """A session in autocommit mode, with no setting of the role's or the database's that changes answers."""
+    """A session in autocommit mode, without settings of the role or the database that change results."""
     return Connection.connect(session_address(address, application), autocommit=True, prepare_threshold=None)
 
 
 def session_address(address: str, application: str, **parameters: str) -> str:
     """The same address for libpq, with the settings that every session of ours has.
 
-    To make a slot the server waits for all who have written something, however long that lasts.
+    To make a slot the server waits for all transactions that have written something, however long.
     """
     given = str(conninfo_to_dict(address).get("options") or "")
     unlimited = "-c lock_timeout=0" if "replication" in parameters else ""

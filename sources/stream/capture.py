@@ -40,7 +40,7 @@ from sources.warehouse.warehouse import FULL
 log = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 16 << 20
-"""Messages of so many bytes are sealed without waiting for more."""
+"""This many bytes of messages are sealed without waiting for more."""
 
 LEAST_SECONDS: Final = 0.03
 MOST_SECONDS: Final = 1.0
@@ -67,9 +67,9 @@ class Capture:
         self._failed_at: int | None = None
 
     def run(self, go_on: Callable[[], bool]) -> None:
-        """Until told otherwise, whatever fails: what fails is noted in gavial.capture, and tried again.
+        """Capture until told otherwise. Failures are noted in gavial.capture, and capture tries again.
 
-        Raises Fenced as soon as somebody else has taken over.
+        Raises Fenced as soon as another coordinator has taken over.
         """
         while go_on():
             self._attempted = time.monotonic()
@@ -89,7 +89,7 @@ class Capture:
                 self._rest("failed", one_line(str(error)), go_on)
 
     def _follow(self, go_on: Callable[[], bool]) -> None:
-        """Changes as they come; what was not committed comes again the next time."""
+        """Follow changes as they come; those that were not committed come again the next time."""
         site = self._site
         with connect(site.address, "gavial catalog") as connection:
             connection.execute("SET synchronous_commit = on")
@@ -111,7 +111,7 @@ class Capture:
                     _Follower(self, connection, site, stream, assembler, sealer, position).run(go_on, watch)
 
     def _begin(self, connection: Connection, mirrors: Mirrors, position: int) -> int:
-        """Where to begin so that the mirrors, too, miss nothing; what is confirmed all of them have."""
+        """The position to begin at so that no mirror misses anything; all of them have what is confirmed."""
         states = source_states(connection, self._site.epoch)
         names = [(oid, source.old_rows) for oid, source in states.items() if source.old_rows is not None]
         followed = mirrors.position(names)
@@ -128,7 +128,7 @@ class Capture:
         self.position = position
 
     def _rest(self, state: str, detail: str, go_on: Callable[[], bool]) -> None:
-        """Say what is wrong, where that is possible, and wait before the next attempt."""
+        """Note what is wrong, if that is possible, and wait before the next attempt."""
         log.error("capture: %s", detail)
         self._failed_at = self.position
         self._backoff = self._backoff.longer()
@@ -183,7 +183,7 @@ class _Follower:
             self._stream.wait(self._remaining() if waits else LOOK_SECONDS)
 
     def _keep_alive(self, message: bytes) -> None:
-        """With nothing pending, what concerns no table of ours is confirmed without a commit."""
+        """With nothing pending, confirm without a commit: the changes since concern no captured table."""
         position, wanted = keepalive(message)
         self._assembler.advance(position)
         if not self._assembler.pending:

@@ -1,4 +1,4 @@
-"""Row messages become weighted rows: an update takes the old row back and puts the new one in its place."""
+"""Turns row messages into weighted rows: an update is the old row with weight -1 and the new one with +1."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def changes_of(
     on_missing_old_row: Callable[[], None],
     places: Sequence[int] = (),
 ) -> Iterator[pa.Table]:
-    """What rows of a table change behind the position `known`, a bounded part at a time.
+    """The weighted rows of a table's messages behind the position `known`, a bounded part at a time.
 
-    Old rows are sent, or looked up. Elsewhere `on_missing_old_row` raises, or those changes are left out.
-    `places` says where the columns stand in the rows of a partition, if not in the same order.
+    Old rows are sent, or looked up. Otherwise `on_missing_old_row` raises, or these changes are left out.
+    `places`: where the columns stand in the rows of a partition, if not in the same order.
     """
     stored = [column.stored for column in columns]
     order = tuple(places or range(len(columns)))
@@ -58,7 +58,7 @@ def changes_of(
 
 
 def _decoded(messages: Messages, stored: Sequence[StoredColumn]) -> tuple[Decoded, Decoded]:
-    """The old rows, which come first where there are any, and the new ones."""
+    """The old rows, if there are any, followed by the new rows."""
     has_old, has_new = messages.kinds != INSERT, messages.kinds != DELETE
     old = decode_rows(messages.octets.data, messages.tuples[has_old], stored, Layout.PGOUTPUT)
     starts = messages.tuples.copy()
@@ -103,7 +103,7 @@ def _table(messages: Messages, old: Decoded, new: Decoded, columns: Sequence[Att
 def _filled_reasons(
     new: Decoded, old: Decoded, column: int, old_of: npt.NDArray[np.int64]
 ) -> pa.Array | None:
-    """Why new values cannot be stored; one that was not sent is the old row's."""
+    """Why new values cannot be stored; a value that was not sent is that of the old row."""
     unchanged = new.unchanged[column]
     if unchanged is None:
         return new.reasons[column]
@@ -115,7 +115,7 @@ def _filled_reasons(
 
 
 def _filled(new: Decoded, old: Decoded, column: int, old_of: npt.NDArray[np.int64]) -> pa.Array:
-    """New values; one that was not sent, because it did not change, is the old row's."""
+    """New values; one that was not sent, because it did not change, is taken from the old row."""
     unchanged = new.unchanged[column]
     if unchanged is None:
         return new.arrays[column]

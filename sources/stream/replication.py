@@ -1,4 +1,4 @@
-"""The replication connection: messages of a slot come in, and how far we are goes out."""
+"""The replication connection: it receives the messages of a slot, and reports how far capture is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sources.server.session import session_address
 DATA, KEEPALIVE = b"wk"
 
 STATUS_SECONDS: Final = 10.0
-"""The server hears of us at least so often; it ends a silent connection after wal_sender_timeout."""
+"""The server gets a report at least this often; it ends a silent connection after wal_sender_timeout."""
 
 _SECONDS_TO_2000: Final = 946_684_800
 _OPTIONS: Final = (
@@ -43,7 +43,7 @@ def replication_connection(address: str) -> Iterator[pq.abc.PGconn]:
 def run_command(
     connection: pq.abc.PGconn, command: str, wanted: pq.ExecStatus = pq.ExecStatus.TUPLES_OK
 ) -> list[str]:
-    """Run a replication command; its first row."""
+    """Run a replication command, and return its first row."""
     result = connection.exec_(command.encode())
     if result.status != wanted:
         raise errors.error_from_result(result)
@@ -75,12 +75,12 @@ class Stream:
                 self._ended()
 
     def wait(self, seconds: float) -> None:
-        """Wait until something arrives, but no longer than so many seconds."""
+        """Wait until something arrives, for at most this many seconds."""
         if select.select([self._connection.socket], [], [], max(seconds, 0))[0]:
             self._connection.consume_input()
 
     def confirm(self, position: int) -> None:
-        """Everything up to there is durable here; the server hears of it soon."""
+        """Confirm that everything up to the position is durable here; the server is told soon."""
         self._confirmed = position
 
     def report(self, now: bool = False) -> None:
@@ -94,7 +94,7 @@ class Stream:
             self._next_status = time.monotonic() + STATUS_SECONDS
 
     def _ended(self) -> None:
-        """The server does not end the stream by itself: it failed, or went away."""
+        """The error for an ended stream: a server does not end one by itself, so it failed or went away."""
         result = self._connection.get_result()
         if result is not None and result.status == pq.ExecStatus.FATAL_ERROR:
             raise errors.error_from_result(result)
@@ -102,12 +102,12 @@ class Stream:
 
 
 def keepalive(message: bytes) -> tuple[int, bool]:
-    """Up to where the server has sent everything, and whether it wants an answer."""
+    """The position up to which the server has sent everything, and whether it wants a reply."""
     position, _clock, wanted = struct.unpack_from(">QqB", message, 1)
     return position, bool(wanted)
 
 
 def system_position(connection: pq.abc.PGconn) -> int:
-    """Up to where the server's WAL is flushed."""
+    """The position up to which the server's WAL is flushed."""
     _system, _timeline, lsn, _database = run_command(connection, "IDENTIFY_SYSTEM")
     return parse_lsn(lsn)

@@ -1,4 +1,4 @@
-"""Transactions that are complete become batches of the warehouse."""
+"""Seals complete transactions as batches of the warehouse."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _HINT: Final = "ALTER TABLE ... REPLICA IDENTITY FULL, and RESUME the standing q
 
 
 class Unfollowed(Exception):
-    """A table changed in a way that the stream does not tell: it has to be copied again."""
+    """A table changed in a way that the stream does not show, so it has to be copied again."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedTable:
-    """The columns of a table, and their places in the rows that one of its partitions sends."""
+    """The columns of a table, and their places in the rows of one of its partitions."""
 
     version: Version
     places: tuple[int, ...]
@@ -55,9 +55,9 @@ class DescribedTable:
 
 @dataclass(slots=True)
 class Sealed:
-    """Batches that no manifest names yet; what came to each table, and which were truncated.
+    """Batches that no manifest names yet, the rows that arrived for each table, and the truncated tables.
 
-    What partitions tell of a table is gathered, by the version of its columns: many make one batch.
+    Changes of all partitions of a table with one version of its columns make one batch.
     """
 
     batches: list[Batch] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Sealed:
 class Sealer:
     """Knows what columns the tables have; `after_batch` is called between two batches.
 
-    The warehouse has everything up to `known`, which may come again for mirrors that have not.
+    The warehouse has everything up to `known`; earlier changes may come again for mirrors that lack them.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Sealer:
         self._versions: dict[tuple[int, int], tuple[Relation, DescribedTable]] = {}
 
     def seal(self, ready: Ready) -> Sealed:
-        """Durable when this returns, and gone if it raises; a table that cannot be followed is set aside."""
+        """Seal batches, durable on return, removed on an error; what cannot be followed is set aside."""
         # Read after all that is ready has come: who changes a state later copies at a later position.
         states = source_states(self._connection, self._site.epoch)
         self._mirrors.leave_all_but({oid: source.old_rows for oid, source in states.items()})
@@ -107,12 +107,12 @@ class Sealer:
         return sealed
 
     def keep(self, position: int) -> None:
-        """Commit the mirrors: they now have what is in the warehouse up to the position."""
+        """Commit the mirrors, which now have everything up to the position."""
         for oid in self._mirrors.commit(position):
             self._set_aside(oid, "joining", _LOST)
 
     def _seal_part(self, part: Part, leaf: int, oid: int, source: SourceState, sealed: Sealed) -> bool:
-        """What came under the name of a table, for that table or for one of which it is a partition.
+        """Seal the changes of one relation, for itself or for the table of which it is a partition.
 
         False if the table is set aside; one whose copy is under way is copied again by itself.
         """
@@ -138,7 +138,7 @@ class Sealer:
         return True
 
     def _write(self, oid: int, version: int, sealed: Sealed) -> None:
-        """One batch of what was gathered for a table in a version of its columns."""
+        """Write one batch of the changes gathered for a table in one version of its columns."""
         table = together(sealed.gathered.pop((oid, version)))
         if not table.num_rows:
             return
@@ -163,13 +163,13 @@ class Sealer:
                 ):
                     yield table, described.version.number
             case Emptied(lsn=lsn) if leaf != oid:
-                # Which of the rows were in the partition is not known.
+                # It is unknown which of the rows were in the partition.
                 if source.state == "captured" and lsn > self._known:
                     raise Unfollowed("a partition was truncated; it is copied again")
             case Emptied(lsn=lsn):
                 if source.state == "captured" and source.old_rows is not None:
                     self._mirrors.of(oid, source.old_rows).empty(lsn)
-                # What a copy that is under way has seen of this, its end will tell.
+                # When a copy that is under way ends, it will show what it has seen of this.
                 if source.state == "captured" and lsn > self._known:
                     for batch in self._held(oid, source.emptied, sealed):
                         yield taken_back(self._site.warehouse.read(batch), lsn - 1), batch.schema_version
@@ -179,7 +179,7 @@ class Sealer:
                 assert_never(part)
 
     def _held(self, oid: int, emptied: int, sealed: Sealed) -> list[Batch]:
-        """The batches that make up the table's content."""
+        """The batches that make up the content of the table."""
         buffer = table_buffer(oid)
         before = (batch for batch in sealed.batches if batch.buffer == buffer)
         held = (*manifest(self._connection, [buffer]), *before)
@@ -208,7 +208,7 @@ class Sealer:
     def _lookup(
         self, relation: Relation, oid: int, source: SourceState, described: DescribedTable
     ) -> Lookup | None:
-        """What finds old rows that the stream leaves out; None if nobody keeps them."""
+        """The look-up of old rows that the stream leaves out; None if there is no mirror."""
         if source.state != "captured" or source.old_rows is None:
             return None
         mirror, version = self._mirrors.of(oid, source.old_rows), described.version
@@ -241,7 +241,7 @@ class Sealer:
 
 
 def arrived(changes: pa.Table) -> Arrived:
-    """How many rows these changes are, and of which kinds."""
+    """The number of changed rows, by kind."""
     is_update = changes.column(IS_UPDATE)
     is_delete = pc.and_not(pc.less(changes.column(WEIGHT), 0), is_update)
     updated, deleted = (pc.sum(mask, min_count=0).as_py() for mask in (is_update, is_delete))
@@ -249,9 +249,10 @@ def arrived(changes: pa.Table) -> Arrived:
 
 
 def taken_back(changes: pa.Table, lsn: int) -> pa.Table:
-    """The opposite of changes, at a later position.
+    """The negated changes, at a later position.
 
-    For a TRUNCATE that is one before its commit, so that what its transaction inserts then lies behind it.
+    For a TRUNCATE the position is just before its commit, so that rows inserted after it in the same
+    transaction lie behind it.
     """
     count = changes.num_rows
     opposite = {

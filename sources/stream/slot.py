@@ -30,7 +30,7 @@ _CONFIRMED: Final = """
 
 @dataclass(frozen=True, slots=True)
 class SlotStatus:
-    """What the server keeps for a slot, and how much it may at most (None: any amount), in bytes."""
+    """The WAL that the server keeps for a slot, and the most it may keep (None: any amount), in bytes."""
 
     lost: bool
     retained: int
@@ -38,7 +38,7 @@ class SlotStatus:
 
 
 def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int | None:
-    """How much WAL the slot may keep; an error that names all that is missing."""
+    """The amount of WAL that the slot may keep; an error that names all missing settings."""
     facts = row_of(connection, ServerFacts, FACTS, (None,))
     assert facts is not None
     missing = tuple(lacks_of_server(facts, allow_unbounded_wal))
@@ -48,12 +48,12 @@ def require_settings(connection: Connection, allow_unbounded_wal: bool) -> int |
 
 
 def slot_status(connection: Connection, slot: str, most: int | None) -> SlotStatus:
-    """How the slot fares; one that is missing is lost."""
+    """The status of the slot; a missing slot is lost."""
     return row_of(connection, partial(SlotStatus, most=most), _STATUS, (slot,)) or SlotStatus(True, 0, most)
 
 
 def confirmed_position(connection: Connection, slot: str) -> int:
-    """What was confirmed to the server, as far as it has not forgotten that: it sends nothing before."""
+    """The position confirmed to the server, as far as it remembers it; it sends nothing before that."""
     return int(value_of(connection, _CONFIRMED, (slot,)) or 0)
 
 
@@ -66,8 +66,8 @@ def open_slot(
 ) -> int:
     """The position from which the changes of the slot are wanted.
 
-    Without a slot that still has them, everything is forgotten and every table joins again. Raises Stopped
-    where nobody wants to go on while a new one waits for writers.
+    Without a slot that still has them, everything is forgotten and every table is copied again. Raises
+    Stopped if capture is to stop while a new slot waits for writers.
     """
     followed = followed_slot(connection)
     if followed.slot != slot or followed.position is None:
@@ -84,7 +84,7 @@ def open_slot(
 
 
 def free_slot(connection: Connection, slot: str) -> None:
-    """End whoever reads the slot: a session of a coordinator that is none any more."""
+    """End the session that reads the slot: it is of an earlier coordinator."""
     connection.execute(
         "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
         "WHERE slot_name = %s AND active_pid IS NOT NULL",
@@ -113,7 +113,7 @@ def _begin(
 
 
 def _create(replication: pq.abc.PGconn, slot: str, go_on: Callable[[], bool]) -> int:
-    """The position from which a new slot has all changes."""
+    """Create a slot; the position from which it has all changes."""
     try:
         position, _snapshot = create_slot(replication, slot, "NOEXPORT_SNAPSHOT", go_on)
     except TooManyConnections:

@@ -1,4 +1,4 @@
-"""Messages in, whole committed transactions out; without I/O but for the file where much is put aside."""
+"""Assembles messages into whole committed transactions; no I/O but for the files that large ones spill to."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from sources.messages.pgoutput import (
 from sources.messages.row_messages import OVERHEAD, VOID, RowMessages
 
 MEMORY_BYTES: Final = 48 << 20
-"""So many bytes of messages are kept in memory; what is more goes to files."""
+"""The bytes of messages kept in memory; the rest is spilled to files."""
 
 PREFIX: Final = "gavial"
-"""The prefix of logical messages by which somebody asks that the position be committed."""
+"""The prefix of logical messages that ask for the position to be committed."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Ready:
 
 @dataclass(slots=True, eq=False)
 class Collection:
-    """What came so far: of one streamed transaction, or of all others one after the other."""
+    """The messages so far: of one streamed transaction, or of all others in sequence."""
 
     streamed: bool
     relations: dict[int, Relation] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Collection:
     size: int = 0
 
     def begin_rows(self, key: bytes) -> RowMessages:
-        """Rows of a table come for the first time, or with other columns; the key is its oid as sent."""
+        """Begin rows of a table, for the first time or with other columns; the key is its oid as sent."""
         relation = self.relations.get(int.from_bytes(key, "big"))
         if relation is None:
             raise ProtocolViolation("a row of a table that was not told before")
@@ -95,7 +95,7 @@ class Collection:
             self.parts.append(Emptied(oid, message.subtransaction))
 
     def commit(self, lsn: int) -> None:
-        """What is not committed yet is, at this position."""
+        """Mark everything not committed yet as committed at this position."""
         for part in self.parts:
             match part:
                 case RowMessages():
@@ -106,7 +106,7 @@ class Collection:
                     assert_never(part)
 
     def take_in(self, stream: Collection) -> None:
-        """A streamed transaction commits after what is here; tables told in it are told for what follows."""
+        """Append a streamed transaction that commits now; its descriptions of tables hold for later rows."""
         self.relations.update(stream.relations)
         self.open.clear()
         self.size += stream.size
@@ -124,7 +124,7 @@ class Collection:
                     assert_never(part)
 
     def rows(self) -> list[RowMessages]:
-        """Its parts that are rows."""
+        """The parts that are rows."""
         return [part for part in self.parts if isinstance(part, RowMessages)]
 
     def discard(self) -> None:
@@ -136,7 +136,7 @@ class Collection:
 class Assembler:
     """The state between a stream of messages and the transactions in it.
 
-    Everything up to `position` was received, here or before; `asked` says that somebody waits for that to be
+    Everything up to `position` was received, here or before. `asked`: somebody waits for that to be
     committed.
     """
 
@@ -166,13 +166,13 @@ class Assembler:
         return False
 
     def advance(self, lsn: int) -> None:
-        """Everything up to there was sent, unless a transaction is under way."""
+        """Note that everything up to the position was sent, unless a transaction is under way."""
         if not self._in_transaction:
             self.position = max(self.position, lsn)
 
     @property
     def between(self) -> bool:
-        """Whether no transaction is under way, but for streamed ones."""
+        """Whether no transaction is under way, apart from streamed ones."""
         return not self._in_transaction and self._now is self._plain
 
     @property
@@ -182,11 +182,11 @@ class Assembler:
 
     @property
     def ready_bytes(self) -> int:
-        """Memory of what is to be taken."""
+        """The memory of the complete transactions."""
         return self._plain.size
 
     def take(self) -> Ready:
-        """The transactions that are complete, between two of them."""
+        """Take the complete transactions; only between two transactions."""
         assert not self._in_transaction
         taken, self._plain = self._plain, Collection(False, self._plain.relations)
         self._now = self._plain if self._now is taken else self._now
@@ -259,7 +259,7 @@ class Assembler:
 
 
 def _undo(parts: Sequence[Part], oid: int) -> None:
-    """What the transaction did to a table before it emptied it."""
+    """Undo the changes of a transaction to a table before it truncated it."""
     for part in parts:
         if isinstance(part, RowMessages) and part.relation.oid == oid:
             part.commit(VOID)

@@ -1,4 +1,4 @@
-"""Looks, now and then, at what capture costs the server, and writes down how far it is."""
+"""Records, now and then, how much WAL capture makes the server keep, and how far capture is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Watch:
         self._warned = 0.0
 
     def look(self) -> None:
-        """Look if it is time to; raises when the slot is lost, or somebody else has taken over."""
+        """Look if it is time to; raises if the slot is lost, or another coordinator has taken over."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + SECONDS
@@ -44,7 +44,7 @@ class Watch:
         self._warn(status)
 
     def _warn(self, status: SlotStatus) -> None:
-        """Say once that the slot's share of the bound is high, and once that it is not any more."""
+        """Log once that the slot's share of the bound is high, and once that it is no longer."""
         share = warned_share(status)
         if share == self._warned:
             return
@@ -57,7 +57,7 @@ class Watch:
 
 
 def warned_share(status: SlotStatus) -> float:
-    """The highest share of the bound that was reached, of those worth a warning; 0 below."""
+    """The highest warning level that the share of the bound has reached; 0 below all."""
     if not status.most:
         return 0.0
     return next((share for share in WARN_SHARES if status.retained >= share * status.most), 0.0)

@@ -1,1 +1,1 @@
-"""Tables that come under capture, that change there, and that leave."""
+"""Tables that join capture, change while captured, and leave."""

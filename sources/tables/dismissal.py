@@ -1,4 +1,4 @@
-"""What capture leaves behind, and when it may go."""
+"""Removes what capture leaves behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sources.warehouse.site import CaptureSite
 
 
 def remove_dismissed(connection: Connection, site: CaptureSite) -> int:
-    """Take what capture kept of them out of the catalog, and delete their files; how many there were."""
+    """Remove dismissed tables from the catalog, and delete their files; how many there were."""
     with held_epoch(connection, site.epoch):
         files = forget_dismissed(connection)
     site.warehouse.remove(files)
@@ -25,7 +25,7 @@ def remove_unnamed(connection: Connection, site: CaptureSite) -> None:
 
 
 def drop_slot(connection: Connection, site: CaptureSite) -> None:
-    """Capture ends: the server keeps no WAL for it any more."""
+    """Drop the slot at the end of capture, so that the server keeps no WAL for it."""
     drop_followed_slot(connection)
     with held_epoch(connection, site.epoch):
         end_capture(connection)

@@ -25,7 +25,7 @@ from sources.warehouse.site import CaptureSite
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.05
-# Rights, row security, damaged pages: what the server says of one table, and not of itself.
+# Rights, row security, damaged pages: errors that concern one table, and not the server.
 _OF_THE_TABLE: Final = (
     psycopg.ProgrammingError,
     psycopg.InternalError,
@@ -48,9 +48,9 @@ def join_tables(
 ) -> bool:
     """Copy the tables that wait, all at one position; False if none did.
 
-    `discard` is given the files that are replaced, which somebody may be reading.
-    The stream captures a table from the moment it is published: up to where it has captured everything is
-    what `passed` tells. A table that changes under its copy goes on waiting; one that cannot be stored stops.
+    `discard` is given the replaced files, which somebody may be reading. The stream captures a table from the
+    moment it is published; `passed` gives the position up to which everything is captured. A table that
+    changes during its copy goes on waiting; one that cannot be stored stops.
     """
     waiting = joining_tables(connection)
     if not waiting:
@@ -69,14 +69,14 @@ def join_tables(
 
 
 def tell(connection: Connection, site: CaptureSite, process: int) -> None:
-    """Say in the catalog whom the tables that wait are waiting for, because this process does."""
+    """Note in the catalog which process the waiting tables wait for."""
     text = f"waits for {blockers(connection, process)}"
     log.info("capture of tables %s", text)
     _note(connection, site, joining_tables(connection), "joining", text)
 
 
 def tell_of_slot(connection: Connection, site: CaptureSite) -> None:
-    """Tell users for whom the slot's creation waits, while capture begins."""
+    """Tell users which process the creation of the slot waits for."""
     for process in values_of(connection, _BEGINNING):
         tell(connection, site, process)
 
@@ -103,7 +103,7 @@ def _join(
     go_on: Callable[[], bool],
     discard: Callable[[Iterable[str]], None],
 ) -> None:
-    """One table; what its copy left is removed unless it is certain that the manifest names it."""
+    """Join one table; the files of its copy are removed unless the manifest certainly names them."""
     _note(connection, site, [shape.relation], "copying", None)
     try:
         batches = _copy(connection, site, position, shape, go_on)
@@ -131,7 +131,7 @@ def _join(
 def _copy(
     connection: Connection, site: CaptureSite, position: Position, shape: Shape, go_on: Callable[[], bool]
 ) -> tuple[Batch, ...]:
-    """Whatever goes wrong with a table that is not what it was goes wrong because of that."""
+    """Copy the table; any failure on a table that has changed meanwhile counts as that change."""
     try:
         return copy_table(site, position, shape, go_on)
     except psycopg.errors.LockNotAvailable:
@@ -151,7 +151,7 @@ def wait_for(lsn: int, passed: Callable[[], int], go_on: Callable[[], bool]) -> 
 
 
 def _stop(connection: Connection, site: CaptureSite, relation: int, error: Error | psycopg.Error) -> None:
-    """This table alone: those who read others go on."""
+    """Stop this table alone; queries on other tables go on."""
     words = str(error.message if isinstance(error, Error) else error.diag.message_primary or error)
     missing = ungranted(connection, relation)
     if missing is not None:
@@ -163,6 +163,6 @@ def _stop(connection: Connection, site: CaptureSite, relation: int, error: Error
 def _note(
     connection: Connection, site: CaptureSite, relations: Collection[int], state: str, detail: str | None
 ) -> None:
-    """Tell users what becomes of these tables."""
+    """Tell users the state of these tables."""
     with held_epoch(connection, site.epoch):
         note_state(connection, relations, state, detail)

@@ -1,4 +1,4 @@
-"""Files that the manifest names and the warehouse has lost: what was in them is copied or computed anew."""
+"""Finds files that are named but lost; their content is copied or computed again."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ log = logging.getLogger(__name__)
 
 
 def forget_lost(connection: Connection, site: CaptureSite) -> frozenset[str]:
-    """Have all that is lost made anew; the buffers that it was in.
+    """Have lost content made again; returns the buffers that it was in.
 
-    A file that is not as long as it was is lost as well. Raises InputOutputError where the warehouse itself
-    is not there: it may come back.
+    A file of another length is lost as well. Raises InputOutputError if the warehouse itself is not there,
+    since it may come back.
     """
     site.warehouse.require()
-    # First what is named, then what is there: whatever is named is there before.
+    # First the names, then the files: a file is there before it is named.
     named = manifest(connection)
     sizes = site.warehouse.sizes()
     gone = [batch for batch in named if sizes.get(batch.file) != batch.bytes]
     if not gone:
         return frozenset()
-    # What was replaced meanwhile is named no more.
+    # Files that were replaced meanwhile are named no longer.
     still = {batch.file for batch in manifest(connection)}
     lost = frozenset(batch.buffer for batch in gone if batch.file in still)
     for buffer in sorted(lost):

@@ -1,4 +1,4 @@
-"""The moment from which a table counts as captured: one transaction."""
+"""Registers a copied table as captured, in one transaction."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from sources.warehouse.warehouse import COMMIT_LSN, table_buffer
 
 
 class TableChanged(Exception):
-    """A table is not what it was when its copy began."""
+    """A table has changed since its copy began."""
 
 
 def register(
     connection: Connection, site: CaptureSite, lsn: int, shape: Shape, copied: tuple[Batch, ...]
 ) -> tuple[str, ...]:
-    """Name the copy made at `lsn`, and of what the stream brought only what is behind it; the files replaced.
+    """Name the copy made at `lsn`, and of the stream's changes only those behind it; returns the replaced
+    files.
 
-    The stream has passed `lsn`, and its commits wait for this one: so nothing before it can still come, and
-    what it did to a table that was truncated or altered since cannot have missed the copy unnoticed.
+    The stream has passed `lsn`, and its commits wait for this one. So no earlier change can still come, and a
+    TRUNCATE or ALTER since then cannot have missed the copy unnoticed.
     """
     buffer = table_buffer(shape.relation)
     with held_epoch(connection, site.epoch):
@@ -57,13 +58,13 @@ def _files(shape: Shape) -> dict[int, int] | None:
 
 
 def _left_out(shape: Shape) -> str | None:
-    """What users are told of columns that are not captured."""
+    """The text for users about columns that are not captured."""
     names = ", ".join(column.stored.name for column in shape.columns if not column.stored.kept)
     return f"not captured, for values of their types cannot be stored: {names}" if names else None
 
 
 def _behind(site: CaptureSite, lsn: int, batch: Batch) -> Iterator[Batch]:
-    """What a batch that reaches over the position has behind it."""
+    """The changes behind the position, of a batch that straddles it."""
     rows = site.warehouse.read(batch)
     kept = rows.filter(pc.greater(rows.column(COMMIT_LSN), lsn))
     if kept.num_rows:

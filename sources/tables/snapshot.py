@@ -50,7 +50,7 @@ def copy_table(
 ) -> tuple[Batch, ...]:
     """Seal every row that the table had at `position`; a copy that fails leaves no file behind.
 
-    It is good only if the shape was the same from before the position to the end of the copy: what is
+    It is valid only if the shape was the same from before the position to the end of the copy: a table
     rewritten or truncated in between looks empty to the snapshot.
     """
     sealed: list[Batch] = []
@@ -107,7 +107,7 @@ def as_insertions(rows: CopiedRows, shape: Shape, lsn: int) -> pa.Table:
 
 
 def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Iterator[CopiedRows]:
-    """The rows of a piece, read in their own transaction: a lock somebody waits for is not held for long."""
+    """The rows of a piece, read in a transaction of their own, so that no lock is held for long."""
     with connect(address, "gavial copy") as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True

@@ -1,4 +1,4 @@
-"""The columns of captured tables through their changes: the stream tells names, the warehouse has numbers."""
+"""Versions of the columns of captured tables: the stream has column names, the warehouse has numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The columns that the rows of a table have for a while, and under which number they are written down."""
+    """The columns that the rows of a table have for a while, and the number of this version."""
 
     number: int
     columns: tuple[Attribute, ...]
@@ -38,9 +38,9 @@ class Version:
 def version_of(
     connection: Connection, relation: int, wire_columns: Sequence[WireColumn], captured: bool
 ) -> Version | None:
-    """What rows with these columns are, written down; None if that cannot be known, or cannot be followed.
+    """The version of rows with these columns; None if it is unknown, or the change cannot be followed.
 
-    A table that is not `captured` has no older rows that theirs would have to fit to.
+    A table that is not `captured` has no older rows that these would have to fit.
     """
     now = read_shape(connection, relation).columns
     defaults = missing_values(connection, relation)
@@ -65,9 +65,10 @@ def version_of(
 def arrangement(
     connection: Connection, relation: int, wire_columns: Sequence[WireColumn]
 ) -> tuple[int, ...] | None:
-    """The places at which the columns of a partitioned table stand in rows that a partition of it tells.
+    """The places of a partitioned table's columns in the rows of a partition; None if a column is missing
+    there.
 
-    A partition has the same columns, by name, as they were called then or are now; None if it has not.
+    Columns correspond by name, either the name at that time or the present one.
     """
     latest = latest_columns(connection, relation)
     written = [_parsed(*fields).wire.name for fields in latest.columns]
@@ -80,7 +81,7 @@ def arrangement(
 
 
 def written_columns(connection: Connection, relation: int, version: int) -> tuple[Known, ...]:
-    """The columns of a version that was written down."""
+    """The columns of a recorded version."""
     return tuple(_parsed(*fields) for fields in columns_of_version(connection, relation, version))
 
 
@@ -91,12 +92,12 @@ def follow(
     defaults: Mapping[int, str | None],
     outdated: Collection[int] = (),
 ) -> tuple[Attribute, ...] | None:
-    """Which columns of the table rows are made of that came between what was `known` and what is `now`.
+    """The columns of rows that came after the `known` version and before `now`.
 
-    A name may since have been given to another column, so names alone prove nothing: either nothing was
-    dropped since, or everything is as it is now. A column that was added has one value in all older rows
-    (`defaults`, by number), unless its default made PostgreSQL write them anew (None). One whose older values
-    are `outdated` may have another type now.
+    Names alone prove nothing, since another column may have got the name: either no column was dropped since,
+    or all columns are as they are now. An added column has one value in all older rows (`defaults`, by
+    number), unless its default made PostgreSQL rewrite them (None). A column whose older values are
+    `outdated` may have another type now.
     """
     today = {column.number: column for column in now}
     if [column.wire for column in known] == list(wire_columns):
@@ -123,5 +124,5 @@ def _parsed(number: int, name: str, type: int, typmod: int, missing: str | None 
 
 
 def _written(column: Known) -> list[object]:
-    """Without a missing value as the copy of a table writes it."""
+    """The column without a missing value, as the copy of a table writes it."""
     return [column.number, *column.wire, *([] if column.missing is None else [column.missing])]

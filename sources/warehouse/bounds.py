@@ -1,4 +1,4 @@
-"""The least and the greatest value of a column, so that batches without what is looked for are left out."""
+"""The least and greatest values of a column, by which batches without needed values are skipped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from catalog.capture.batch import Bound, Bounds
 from sources.decode.arrow import VALUE, is_written
 
 MOST_CHARACTERS: Final = 64
-"""A longer text is no bound: cut, it would be another value."""
+"""A longer text is no bound, and cutting it would make another value."""
 
 
 def bounds_of(column: pa.ChunkedArray) -> Bounds | None:

@@ -1,4 +1,4 @@
-"""Names that are still there after a power failure."""
+"""File names that survive a power failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def rename_durably(source: Path, target: Path) -> None:
-    """Give something complete its name, and return when the disk knows."""
+    """Give a complete file its name, and return when that is durable."""
     source.rename(target)
     sync_directory(target.parent)
 

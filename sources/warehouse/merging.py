@@ -1,4 +1,4 @@
-"""Many small batches become one, and what was taken back goes: the content at every later position stays."""
+"""Merges small batches into one, without rows that cancel out; content at later positions stays."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ MOST_BYTES: Final = FEWEST_BATCHES * SMALL_BYTES
 
 
 def merge_batches(connection: Connection, site: CaptureSite, buffer: str, below: int) -> tuple[str, ...]:
-    """Merge small batches of a buffer up to a position that no reader will ask to look behind.
+    """Merge small batches of a buffer up to a position before which no reader will begin.
 
-    The files returned are garbage as soon as nobody is reading them who began before. What a TRUNCATE took
-    back is there twice, with opposite weights, and goes as it is.
+    The returned files are garbage once all readers that began before have ended. Rows that a TRUNCATE took
+    back are there twice, with opposite weights, and cancel out.
     """
     if not _may_merge(connection, buffer):
         return ()
@@ -54,7 +54,7 @@ def merge_batches(connection: Connection, site: CaptureSite, buffer: str, below:
 
 
 class _Overtaken(Exception):
-    """Somebody else has replaced one of the batches meanwhile, or is about to."""
+    """One of the batches was replaced meanwhile, or is about to be."""
 
 
 def _may_merge(connection: Connection, buffer: str) -> bool:
@@ -63,7 +63,7 @@ def _may_merge(connection: Connection, buffer: str) -> bool:
 
 
 def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:
-    """The small batches among these that are merged next: those of the same columns, the oldest first."""
+    """The small batches that are merged next: those with the same columns, the oldest first."""
     by_version: dict[int, list[Batch]] = {}
     for batch in batches:
         same = by_version.setdefault(batch.schema_version, [])
@@ -106,6 +106,6 @@ def consolidated(rows: pa.Table) -> pa.Table:
 
 
 def together(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of all; a column that cannot be NULL in one of them may be one that can in another."""
+    """The rows of all batches; a column may be nullable in some of them only."""
     same = alike(tables)
     return pa.concat_tables([table.select(same[0].column_names).cast(same[0].schema) for table in same])

@@ -1,4 +1,4 @@
-"""The directory of all batches: files that are written once, under a name nobody used before."""
+"""The directory of all batches: files that are written once, each under a fresh name."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def table_buffer(oid: int) -> str:
 
 
 def is_table_buffer(buffer: str) -> bool:
-    """Whether a buffer is that of a table, and not what some query has computed."""
+    """Whether a buffer is that of a table, and not of a query."""
     return buffer.startswith("table-")
 
 
 def error_of(error: OSError) -> Error:
-    """What clients are told of a disk that is full, or of files that cannot be read or written."""
+    """The error for clients of a full disk, or of files that cannot be read or written."""
     if error.errno in FULL:
         hint = "Free space there. Nothing is lost, and it is tried again by itself."
         return DiskFull("the disk of the warehouse is full", detail=f"{error}.", hint=hint)
@@ -69,7 +69,7 @@ class Warehouse:
         self.uri = f"file://{self.root}" if self._local else uri
 
     def probe(self) -> None:
-        """Write a small file and remove it; whatever goes wrong is raised."""
+        """Write a small file and remove it; raises any error."""
         file = f"{self.root}/probe-{uuid.uuid4().hex}"
         self._files.create_dir(self.root, recursive=True)
         with self._files.open_output_stream(file) as stream:
@@ -77,9 +77,9 @@ class Warehouse:
         self._files.delete_file(file)
 
     def require(self) -> None:
-        """Raise InputOutputError unless the directory is there: from now on it is never made again.
+        """Raise InputOutputError unless the directory is there; from now on it is never created.
 
-        What was written to another one that took its place would be lost when it comes back.
+        Files written to a new one in its place would be lost when the old one comes back.
         """
         if self._local and not Path(self.root).is_dir():
             raise InputOutputError(
@@ -136,11 +136,11 @@ class Warehouse:
         self._content(batch)
 
     def uri_of(self, batch: Batch) -> str:
-        """Where Spark finds a batch."""
+        """The URI by which Spark reads a batch."""
         return f"{self.uri}/{batch.file}"
 
     def remove(self, files: Iterable[str]) -> None:
-        """Delete files; one that is gone already is no error."""
+        """Delete files; a missing one is no error."""
         for file in files:
             try:
                 self._files.delete_file(f"{self.root}/{file}")
