@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias
 from catalog.postgres.types import BOOLEAN, SqlType
 
 if TYPE_CHECKING:
+    # Defaults of type variables come with Python 3.13; until then the type checker alone knows them.
     from typing_extensions import TypeVar
 
     PartT = TypeVar("PartT", covariant=True, default="Scalar")

@@ -18,6 +18,7 @@ from catalog.postgres.types import SqlType
 from dialect.expressions.scalar import Scalar
 
 if TYPE_CHECKING:
+    # Defaults of type variables come with Python 3.13; until then the type checker alone knows them.
     from typing_extensions import TypeVar
 
     InputT = TypeVar("InputT", covariant=True, default="Plan")
