@@ -10,9 +10,7 @@ from dialect.expressions.scalar import Reference, Scalar
 from dialect.expressions.walk import inside
 from planner.algebra.logical import Field
 from planner.delta.weighted import (
-    AsSet,
     Choose,
-    Consolidate,
     DeltaFilter,
     DeltaPlan,
     DeltaProject,
@@ -20,7 +18,6 @@ from planner.delta.weighted import (
     Groups,
     KeySemiJoin,
     Moment,
-    Negate,
     Pairs,
     PartialAggregate,
     Read,
@@ -89,10 +86,6 @@ def _node(outcome: Weighted, subplan: Subplan, steps: Mapping[int, Sequence[Fiel
             _expressions((column.value for column in order), _known(outcome))
         case Choose(shortcut=shortcut, general=general):
             assert {field.column for field in fields(shortcut)} == {field.column for field in fields(general)}
-        case Negate() | Consolidate() | AsSet():
-            pass
-        case _:
-            assert_never(outcome)
 
 
 def _leaf(outcome: Read | StepRef | Rows, subplan: Subplan, steps: Mapping[int, Sequence[Field]]) -> None:

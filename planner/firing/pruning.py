@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from dialect.expressions.scalar import Reference, Scalar
 from planner.algebra.conditions import conjuncts
@@ -28,7 +28,6 @@ from planner.delta.weighted import (
     Pairs,
     PartialAggregate,
     Read,
-    Rows,
     SemiJoin,
     StepRef,
     Subplan,
@@ -36,6 +35,7 @@ from planner.delta.weighted import (
     Weighted,
     fields,
 )
+from planner.delta.weighted_tree import inputs
 
 Sources: TypeAlias = frozenset[tuple[int, int]]
 """Columns (buffer, column) of what changed: a value comes from one of them."""
@@ -69,13 +69,12 @@ class _Walk:
     def visit(self, outcome: Weighted, wanted: Limits) -> None:
         """Note what is wanted of every leaf; `wanted` speaks of the outcome's columns.
 
-        A limit passes what treats each row by itself, and what gathers rows that agree on its column.
+        A limit passes what treats each row by itself, and what gathers rows that agree on its column;
+        nothing else is known to let it through.
         """
         match outcome:
             case Read(buffer=buffer, moment=moment):
                 self.found[buffer, moment].append(wanted)
-            case StepRef() | Rows():
-                pass
             case (
                 DeltaFilter(input=child) | Negate(input=child) | Consolidate(input=child) | AsSet(input=child)
             ):
@@ -99,8 +98,8 @@ class _Walk:
                 )
                 self.visit(child, (*wanted, *among))
                 self.visit(of, ())
-            case Sum(inputs=inputs, fields=columns):
-                for child in inputs:
+            case Sum(inputs=summands, fields=columns):
+                for child in summands:
                     pairs = zip(columns, fields(child), strict=True)
                     passed = {
                         field.column: Reference(input_field.column, input_field.type)
@@ -113,7 +112,8 @@ class _Walk:
                 self.visit(shortcut, wanted)
                 self.visit(general, wanted)
             case _:
-                assert_never(outcome)
+                for child in inputs(outcome):
+                    self.visit(child, ())
 
     def _met(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
         """What a partner on the other side asks of this one."""
@@ -127,8 +127,6 @@ class _Walk:
         match outcome:
             case Read(buffer=buffer, moment=Moment.CHANGE):
                 return frozenset({(buffer, column)})
-            case Read() | Rows():
-                return None
             case StepRef(step=step):
                 return self.sources(self.steps[step], column)
             case (
@@ -152,15 +150,15 @@ class _Walk:
             case KeySemiJoin(input=child, of=of):
                 sources = self.sources(child, column)
                 return self.sources(of, column) if sources is None and _is_key(outcome, column) else sources
-            case Sum(inputs=inputs, fields=columns):
+            case Sum(inputs=summands, fields=columns):
                 place = [field.column for field in columns].index(column)
-                return _all(self.sources(input, fields(input)[place].column) for input in inputs)
+                return _all(self.sources(summand, fields(summand)[place].column) for summand in summands)
             case PartialAggregate(input=child) | Groups(input=child) | First(input=child):
                 return self.sources(child, column) if _is_key(outcome, column) else None
             case Choose(shortcut=shortcut, general=general):
                 return _all(self.sources(node, column) for node in (shortcut, general))
             case _:
-                assert_never(outcome)
+                return None
 
     def _sources_of_pair(
         self, left: Weighted, right: Weighted, condition: Scalar, column: int
