@@ -1,4 +1,4 @@
-"""All phases of the planner in a row: from a bound query to what is run."""
+"""All phases of the planner, from a bound query to its delta plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.unnest.unnest import unnest
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A query after each phase; `values` are the answer's columns over what the delta plan gives."""
+    """A query after each phase; `values` are the result's columns over those of the delta plan."""
 
     translated: LogicalQuery[DependentPlan]
     unnested: LogicalQuery
@@ -39,7 +39,7 @@ def plan(
     methods: tuple[Method, ...] = METHODS,
     environment: Environment = DEFAULT,
 ) -> Planned:
-    """The plan of a query; the same for the same arguments. What cannot be maintained is refused by name."""
+    """The plan of a query, the same for the same arguments; refuses what cannot be maintained by name."""
     with limited_depth():
         translated = translate(query, tables)
         unnested = unnest(translated)

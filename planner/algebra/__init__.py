@@ -1,1 +1,1 @@
-"""What a query means: plans, and what holds of them."""
+"""Plans: what a query means."""

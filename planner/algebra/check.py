@@ -1,4 +1,4 @@
-"""What holds of every plan; looked at after every rule."""
+"""Invariants of every plan, checked after every rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from planner.algebra.tree import children, expressions, made
 
 
 def check(query: LogicalQuery[DependentPlan]) -> None:
-    """Every column has one number, is there where it is read, and has there the type it is read with."""
+    """Check that each column has one number, and exists where it is read, with the type it is read with."""
     _Check().plan(query.plan, {})
     missing = {output.column for output in query.outputs} - column_numbers(query.plan)
     assert not missing, f"the result's columns {sorted(missing)} are not in the plan"
@@ -37,7 +37,7 @@ class _Check:
     made: set[int] = field(default_factory=set)
 
     def plan(self, plan: DependentPlan, around: Mapping[int, SqlType]) -> None:
-        """Check the node and all below it; `around` are the columns of the rows it is computed for."""
+        """Check the node and all below it; `around` are the columns of the rows that it is computed for."""
         inputs = children(plan)
         for number, child in enumerate(inputs):
             seen = around

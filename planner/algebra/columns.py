@@ -1,4 +1,4 @@
-"""Which columns a plan gives and needs, and how they are exchanged."""
+"""The columns that a plan gives and needs, and how they are replaced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.algebra.logical import (
 from planner.algebra.tree import children, expressions, nodes, with_children, with_expressions, with_fields
 
 _MOST: Final = 100_000
-"""Numbers in a plan: what grows beyond comes from subqueries inside each other, each copied several times."""
+"""The most column numbers of a plan; more come only from nested subqueries, each copied several times."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ def free_columns(plan: DependentPlan) -> frozenset[int]:
 
 
 class FreeColumns:
-    """Free columns of a plan and of all its parts, each looked at once."""
+    """Free columns of a plan and of all its parts, each computed once."""
 
     def __init__(self) -> None:
         self._known: dict[
@@ -107,9 +107,9 @@ def substitute(scalar: Scalar, replacements: Mapping[int, Scalar]) -> Scalar:
 
 
 def renumbered(plan: PlanT, numbers: Numbers) -> tuple[PlanT, Mapping[int, Field]]:
-    """The plan over again with columns of its own, and for each old number the new column.
+    """A copy of the plan with fresh columns, and for each old number the new column.
 
-    Free columns stay what they are: the copy may stand beside the original.
+    Free columns stay the same, so the copy may stand beside the original.
     """
     copy = _Copy(numbers, {}, {})
     return copy.plan(plan), copy.made

@@ -1,4 +1,4 @@
-"""Conditions as sets of conjuncts, and what can be read off them."""
+"""Conditions as sets of conjuncts."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def count_rows(condition: Scalar | None = None) -> AggregateCall:
 
 
 def over_no_rows(call: AggregateCall) -> Constant | None:
-    """What the aggregate gives over no rows, where that is not NULL."""
+    """The value of the aggregate over no rows; None if it is NULL."""
     return Constant("0", call.type) if call.function in _COUNTS else None
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's equality of each type: what groups are made by, and two copies of a column compared by."""
+"""PostgreSQL's equality of each type, by which rows are grouped and copies of a column compared."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def not_distinct(left: Scalar, right: Scalar) -> Scalar | None:
 
 
 def is_equality(scalar: Scalar) -> bool:
-    """Whether this is an equality that groups agree with: what equals a value is one group."""
+    """Whether this is an equality by which rows are grouped: all values equal to one are a group."""
     return isinstance(scalar, Call) and scalar.function in _EQUALITIES
 
 
@@ -91,7 +91,7 @@ def interchangeable(condition: Scalar) -> tuple[Reference, Reference] | None:
 def equal_across(
     conditions: Iterable[Scalar], side: Container[int], other: Container[int]
 ) -> Iterator[tuple[int, int]]:
-    """The columns of a side with the columns of the other that conditions say they are equal to."""
+    """The columns of one side, each with the columns of the other side that conditions equate it with."""
     for pair in filter(None, map(equal_columns, conditions)):
         for one, another in (pair, pair[::-1]):
             if one.column in side and another.column in other:
@@ -101,7 +101,7 @@ def equal_across(
 def agrees(scalar: Scalar, column: int) -> bool:
     """Whether the value is the same for equal values of a column, however they are written.
 
-    Comparisons go by equality, also of 0 and -0; what is not known to does not.
+    Comparisons treat 0 and -0 alike; of anything not known to do so the opposite is assumed.
     """
     match scalar:
         case Reference(column=read, type=type):
@@ -121,7 +121,7 @@ def is_written_one_way(type: SqlType) -> bool:
 
 
 def as_text(scalar: Scalar) -> Scalar:
-    """A varchar as the text that its operators take; any other value as it is."""
+    """A varchar as text, which its operators take; any other value unchanged."""
     if scalar.type.oid != VARCHAR:
         return scalar
     return Cast(scalar, CastMethod.RELABEL, 0, SqlType(TEXT, collation=scalar.type.collation))

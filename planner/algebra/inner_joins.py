@@ -1,4 +1,4 @@
-"""Inner joins inside each other as one."""
+"""Flattens nested inner joins into one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from planner.algebra.tree import children
 
 
 def flattened(plan: Plan) -> tuple[tuple[Plan, ...], tuple[Scalar, ...]]:
-    """The inputs and conditions of a tree of inner joins; of another plan itself.
+    """The inputs and conditions of a tree of inner joins; any other plan is its own only input.
 
-    A filter on a join is a condition of it; what leaves out columns only is looked through.
+    A filter on a join counts as a condition, and a projection that only drops columns is ignored.
     """
     match plan:
         case Join(kind=JoinKind.INNER, condition=condition):

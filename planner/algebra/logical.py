@@ -1,6 +1,6 @@
 """What a query means: a closed algebra over bags of rows.
 
-The nodes are generic in what their inputs are. A `Plan` is made of nodes over plans; a `DependentPlan`, which
+The nodes are generic in their inputs. A `Plan` is made of nodes over plans; a `DependentPlan`, which
 translation gives and unnesting takes, may have dependent joins anywhere.
 
 Every column has a number that is unique in its plan: nothing is renamed when nodes move, and a correlated
@@ -167,7 +167,7 @@ class Aggregated:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Generic[InputT]):
-    """A row for each group: its keys (columns of the input, same numbers), then what is aggregated.
+    """A row for each group: its keys (columns of the input, same numbers), then the aggregated columns.
 
     Keys are equal where they are not distinct. Without keys there is exactly one group, also over no rows.
     """
@@ -219,7 +219,7 @@ DependentPlan: TypeAlias = "Node[DependentPlan] | DependentJoin[DependentPlan]"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the answer: its name and which column of the plan it is."""
+    """A column of the result: its name, and the column of the plan."""
 
     name: str
     column: int
@@ -227,7 +227,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class LogicalQuery(Generic[InputT]):
-    """A plan and the columns of it that are the answer, in their order."""
+    """A plan, and those of its columns that are the result, in their order."""
 
     plan: InputT
     outputs: tuple[Output, ...]

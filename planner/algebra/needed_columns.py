@@ -1,4 +1,4 @@
-"""Which columns of a node somebody needs, and which of its inputs' it needs for that."""
+"""Which columns of a node are needed, and which columns of its inputs it needs for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Columns: TypeAlias = frozenset[int]
 
 
 def given(plan: Plan, needed: Columns) -> Columns:
-    """The columns that the node's buffer gives: all, where it is not known that fewer do."""
+    """The columns of the node's buffer: all of them, unless fewer are known to do."""
     match plan:
         case Aggregate(keys=keys):
             return needed | {key.column for key in keys}

@@ -1,4 +1,4 @@
-"""What has no place in a plan, by name, and the way out where there is one."""
+"""Constructs that no plan is made of, by name, each with a way out if there is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from catalog.errors import NotMaintainable
 
 
 class Refused(Enum):
-    """A construct that no plan is made of: how the message names it, and a hint."""
+    """A construct that is refused: its name in the message, and a hint."""
 
     ALL_OF_SET = "INTERSECT ALL or EXCEPT ALL", "Use INTERSECT or EXCEPT, or count the rows of each side."
     ARRAY_OF_ARRAYS = "an array of arrays", "Use an array of one dimension for each of them."

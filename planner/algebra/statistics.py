@@ -1,4 +1,4 @@
-"""What is known of the data that a plan will read: rows, and how the values of each column are spread."""
+"""Statistics of the tables that a plan reads: their rows, and how the values of each column are spread."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ROWS: Final = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """How many different values a column has, which share of its rows is NULL, and its bounds where they
-    are numbers.
+    """The number of distinct values of a column, the share of rows in which it is NULL, and its bounds if
+    they are numbers.
 
     Dates and timestamps count as numbers: days and microseconds since 2000-01-01. `grows`: new rows have new
-    values; where nobody says so, they have if there are many.
+    values; where that is not given, they do if there are many.
     """
 
     distinct: float
@@ -41,9 +41,9 @@ UNKNOWN: Final = TableStatistics(_ROWS)
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of each table; of one that is not here, nothing.
+    """The statistics of tables; nothing is known of a table that is not here.
 
-    `long_numbers`: what the query sums has met numbers that no decimal holds.
+    `long_numbers`: sums of the query have met numbers that no decimal holds.
     """
 
     tables: Mapping[TableName, TableStatistics] = field(default_factory=lambda: MappingProxyType({}))

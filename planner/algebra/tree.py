@@ -95,7 +95,7 @@ def transform(plan: PlanT, rule: Callable[[PlanT], PlanT]) -> PlanT:
 
 
 def transform_down(plan: Plan, rule: Rule) -> Plan:
-    """The rule applied to every node, from the root down: what it moves down it meets again below."""
+    """The rule applied to every node, from the root down, so that it meets again what it has moved down."""
     changed = rule(plan)
     return with_children(changed, tuple(transform_down(child, rule) for child in children(changed)))
 

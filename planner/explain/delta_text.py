@@ -39,7 +39,7 @@ from planner.explain.parts import PartsText
 
 
 def delta_text(plan: DeltaPlan) -> str:
-    """Every buffer, and behind a node's the steps that write it, a line for each node."""
+    """Every buffer, a node's with the steps that write it; a line for each node."""
     outcomes = (step.outcome for subplan in plan.subplans for step in subplan.steps)
     named = (field for outcome in outcomes for node in within(outcome) for field in fields(node))
     lines = _Lines(PartsText({field.column: field.name for field in named}))
@@ -92,7 +92,7 @@ class _Lines:
                 return self._meeting(outcome)
 
     def _meeting(self, outcome: Pairs | SemiJoin | KeySemiJoin | PartialAggregate | Groups | First) -> str:
-        """A node that brings rows together."""
+        """The line of a node that joins rows."""
         match outcome:
             case Pairs(condition=condition):
                 return "Pairs" + ("" if is_true(condition) else f" on {self._parts.text(condition)}")

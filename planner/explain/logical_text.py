@@ -26,7 +26,7 @@ from planner.explain.parts import PartsText
 
 
 def text(query: LogicalQuery[DependentPlan]) -> str:
-    """The answer's columns and the tree, a line for each node."""
+    """The columns of the result and the tree, a line for each node."""
     names = {field.column: field.name for node in nodes(query.plan) for field in fields(node)}
     lines = _Lines(PartsText(names))
     return "\n".join(lines.query(query)) + "\n"

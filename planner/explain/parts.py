@@ -1,4 +1,4 @@
-"""What stands in a line of a plan's text beside expressions: columns, aggregates, orders."""
+"""Columns, aggregates and orders in the text of a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PartsText(ScalarText):
         return ", ".join(self.column(field.column) for field in fields_)
 
     def computed(self, columns: Iterable[Computed]) -> str:
-        """Columns with what they are computed from, if not from themselves."""
+        """Columns, each with its expression unless it passes unchanged."""
         return ", ".join(map(self._computed, columns))
 
     def aggregated(self, columns: Iterable[Aggregated]) -> str:

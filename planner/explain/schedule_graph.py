@@ -1,4 +1,4 @@
-"""A delta plan as a graph for Graphviz: its parts, what each reads, and how often where that is known."""
+"""A delta plan as a graph for Graphviz: its subplans, what each reads, and at which pace if that is known."""
 
 from __future__ import annotations
 

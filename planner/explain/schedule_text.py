@@ -75,7 +75,7 @@ def curve_values(plan: DeltaPlan, schedule: Schedule) -> list[dict[str, Any]]:
 
 
 def named(plan: DeltaPlan, buffer: int) -> str:
-    """A table by its name, a node by what it is and its number."""
+    """The name of a table, or the kind and number of a node."""
     match plan.buffers[buffer]:
         case TableBuffer(table=table):
             return f"{table.schema}.{table.name}"
@@ -104,7 +104,7 @@ class _Lines:
         self._described: set[int] = set()
 
     def summary(self) -> Iterator[str]:
-        """What is left for the trigger against the goal, and what all costs; which paces are forced."""
+        """The work left for the trigger, the goal and the total work; and which paces are forced."""
         if self._costs:
             yield from self._totals()
         if self._schedule.goal.paces in _FORCED:

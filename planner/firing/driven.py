@@ -1,4 +1,4 @@
-"""What of a subplan is about as large as what changed, however large the state is."""
+"""Which nodes of a subplan have about as many rows as the changes, however large the state is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.delta.weighted_tree import inputs
 
 
 def is_driven(outcome: Weighted, steps: Mapping[int, bool]) -> bool:
-    """Whether the rows come from a change: it, or what meets it; `steps` tells of the earlier ones."""
+    """Whether the rows are those of a change or meet one; `steps` tells it of earlier steps."""
     match outcome:
         case Read(moment=moment):
             return moment is Moment.CHANGE

@@ -1,4 +1,4 @@
-"""Subplans that only pass on what changed: nothing is to be computed for them."""
+"""Subplans that only pass a change on, which takes no computation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from planner.delta.weighted import Consolidate, DeltaProject, Moment, Read, Subp
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The change of a buffer under other numbers: for each column of the outcome the one that it is."""
+    """The change of a buffer under other numbers: for each column of the outcome the buffer's column."""
 
     buffer: int
     columns: Mapping[int, int]
 
 
 def passed(subplan: Subplan) -> Passed | None:
-    """What the subplan passes on, consolidated; None if it does anything else."""
+    """The change that the subplan passes on consolidated; None if the subplan does anything else."""
     [*before, last] = subplan.steps
     if before or not isinstance(last.outcome, Consolidate):
         return None

@@ -1,7 +1,7 @@
-"""Which rows of a buffer a firing can do without: those whose keys nothing that changed has.
+"""Finds the rows of a buffer that a firing does not need: those with keys that no changed row has.
 
-A join with what changed reads only rows whose keys lie among the changed ones. The ranges of both are in the
-manifest, so that whole batches are left out before anything is read.
+A join with a change needs only rows whose keys lie among the changed ones. The manifest has the ranges of
+both, so whole batches are left out before anything is read.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from planner.delta.weighted import (
 from planner.delta.weighted_tree import inputs
 
 Sources: TypeAlias = frozenset[tuple[int, int]]
-"""Columns (buffer, column) of what changed: a value comes from one of them."""
+"""Columns (buffer, column) of changes; a value comes from one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Rows matter only if the column's value is among those of the sources; `nulls`: NULL is among NULLs."""
+    """Rows are needed only if the sources have the column's value; `nulls`: NULL is among NULLs."""
 
     column: int
     sources: Sources
@@ -54,7 +54,7 @@ Limits: TypeAlias = tuple[Limit, ...]
 
 
 def limits(subplan: Subplan) -> Mapping[tuple[int, Moment], tuple[Limits, ...]]:
-    """For each buffer and moment that is read: a row matters if it meets all limits of one of these."""
+    """Alternatives for each buffer and moment that is read: a row is needed if it meets all limits of one."""
     walk = _Walk({step.number: step.outcome for step in subplan.steps})
     for step in subplan.steps:
         walk.visit(step.outcome, ())
@@ -67,10 +67,10 @@ class _Walk:
     found: defaultdict[tuple[int, Moment], list[Limits]] = field(default_factory=lambda: defaultdict(list))
 
     def visit(self, outcome: Weighted, wanted: Limits) -> None:
-        """Note what is wanted of every leaf; `wanted` speaks of the outcome's columns.
+        """Note the limits on every leaf below the node; `wanted` are those on the columns of its outcome.
 
-        A limit passes what treats each row by itself, and what gathers rows that agree on its column;
-        nothing else is known to let it through.
+        A limit goes below nodes that treat each row by itself, and those that gather rows by its column;
+        no other node is known to let it through.
         """
         match outcome:
             case Read(buffer=buffer, moment=moment):
@@ -116,14 +116,14 @@ class _Walk:
                     self.visit(child, ())
 
     def _met(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
-        """What a partner on the other side asks of this one."""
+        """The limits on this side from its partners on the other side."""
         for number, partner in _equal(side, other, condition):
             sources = self.sources(other, partner)
             if sources is not None:
                 yield Limit(number, sources, nulls=False)
 
     def sources(self, outcome: Weighted, column: int) -> Sources | None:
-        """Where the values of a column come from, if all of them come from what changed."""
+        """The sources of a column, if all of its values come from changes."""
         match outcome:
             case Read(buffer=buffer, moment=Moment.CHANGE):
                 return frozenset({(buffer, column)})
@@ -184,7 +184,7 @@ def _all(sources: Iterator[Sources | None]) -> Sources | None:
 
 
 def _is_key(outcome: PartialAggregate | Groups | KeySemiJoin | First, column: int) -> bool:
-    """Whether rows are gathered by the column: which rows are first hangs on all of them."""
+    """Whether rows are gathered by the column; not so for First, which depends on all rows."""
     return not isinstance(outcome, First) and any(key.column == column for key in outcome.keys)
 
 
@@ -193,7 +193,7 @@ def _of(wanted: Limits, outcome: Weighted) -> Iterator[Limit]:
 
 
 def _renamed(wanted: Limits, passed: Mapping[int, Scalar]) -> Iterator[Limit]:
-    """The limits in terms of what the columns are computed from, where that is a column."""
+    """The limits on the columns below, where the limited columns are computed from single columns."""
     for limit in wanted:
         value = passed.get(limit.column)
         if isinstance(value, Reference):

@@ -1,4 +1,4 @@
-"""A subplan for one firing: choices made, and without what is known to be empty."""
+"""Specialises a subplan for one firing: choices are made, and inputs known to be empty are left out."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from planner.delta.weighted_tree import inputs, with_inputs, within
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the figures of its batches tell of a firing, before anything is read.
+    """What the figures of batches tell about a firing, before anything is read.
 
-    Nothing is in the range of the buffers `unchanged`, nothing in the content BEFORE of those `unwritten`.
+    The buffers `unchanged` have no rows in their range, those `unwritten` no content BEFORE.
     """
 
     holds: Callable[[Guard], bool]
@@ -45,9 +45,9 @@ class Facts:
 
 
 def specialise(subplan: Subplan, facts: Facts) -> Subplan:
-    """The subplan with the same outcome in this firing, of its steps those used, under their numbers.
+    """The subplan with the same outcome in this firing; steps that are still used keep their numbers.
 
-    Where nothing can come out the last step is `Rows` without rows.
+    Where the outcome is empty for certain, the last step is `Rows` without rows.
     """
     specialising = _Specialising(facts)
     steps = [Step(step.number, step.what, specialising.step(step)) for step in subplan.steps]
@@ -55,7 +55,7 @@ def specialise(subplan: Subplan, facts: Facts) -> Subplan:
 
 
 def is_empty(outcome: Weighted) -> bool:
-    """Whether it is written as no rows."""
+    """Whether the node is `Rows` without rows."""
     return isinstance(outcome, Rows) and not outcome.rows
 
 
@@ -96,7 +96,7 @@ class _Specialising:
                 return _reduced(with_inputs(outcome, tuple(map(self.outcome, inputs(outcome)))))
 
     def read(self, leaf: Read) -> Weighted:
-        """Without a change AFTER is BEFORE; without a BEFORE it is the change."""
+        """The leaf, simplified: without a change AFTER is BEFORE, and without a BEFORE it is the change."""
         unchanged, unwritten = leaf.buffer in self.facts.unchanged, leaf.buffer in self.facts.unwritten
         match leaf.moment:
             case Moment.CHANGE if unchanged:
@@ -116,7 +116,7 @@ def _nothing(outcome: Weighted) -> Rows:
 
 
 def _reduced(outcome: Weighted) -> Weighted:
-    """The node without inputs that are empty; nothing where it is known to give no row for lack of them."""
+    """The node without its empty inputs; no rows if it is known to have none without these."""
     match outcome:
         case DeltaFilter() | DeltaProject() | Negate() | Consolidate() | AsSet() | First() if is_empty(
             outcome.input

@@ -1,5 +1,4 @@
-"""From what a query means to the plan that is cheapest to maintain: rules in stages, each run to its
-fixpoint."""
+"""Optimises a plan to the one that is cheapest to maintain: rules in stages, each run to its fixpoint."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from planner.optimise.rules.simplify_conditions import simplify_conditions
 from planner.optimise.rules.simplify_outer_joins import simplify_outer_joins
 
 MOST_ROUNDS: Final = 100
-"""So often the rules of a stage run at most; a handful of rounds is what they take."""
+"""The most rounds of a stage's rules; they take a handful."""
 
 Rule: TypeAlias = Callable[[Plan], Plan]
 Observer: TypeAlias = Callable[[str, Plan], None]
@@ -43,7 +42,7 @@ class UnsettledRulesWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A rule for whole plans, by its name, and why it is where it is."""
+    """A rule for whole plans, its name, and the reason for its place."""
 
     name: str
     rule: Rule
@@ -54,7 +53,7 @@ class Step:
 class Stage:
     """Rules, one after the other: once, or until none of them changes anything.
 
-    `drops_columns`: what nobody reads is not put back after a rule.
+    `drops_columns`: columns that a rule has dropped, because nothing reads them, are not put back.
     """
 
     name: str
@@ -66,8 +65,8 @@ class Stage:
 def stages(
     tables: Tables, statistics: Statistics, numbers: Numbers, outputs: frozenset[int]
 ) -> tuple[Stage, ...]:
-    """The rules in their order: conditions first, since all else reads them; what an order of joins makes
-    possible after it; columns last."""
+    """The rules in their order: first conditions, which all other rules read; after the order of joins the
+    rules that it makes possible; columns last."""
     known = KnownProperties(tables)
     tidied = Step("merge_projects", _up(merge_projects), "conditions go through one projection, not several")
     clean = (
@@ -111,7 +110,7 @@ def optimise(
     rules_off: frozenset[str] = frozenset(),
     observer: Observer = lambda _rule, _plan: None,
 ) -> LogicalQuery:
-    """A query with the same answer; the observer is told of every rule that changed the plan."""
+    """A query with the same result; the observer is told of every rule that changed the plan."""
     outputs = frozenset(output.column for output in query.outputs)
     for stage in stages(tables, statistics, numbers_after(query.plan), outputs):
         query = _run(query, stage, rules_off, observer)
@@ -119,7 +118,7 @@ def optimise(
 
 
 def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
-    """Rules that never come to an end leave their last plan, and a warning: in tests that is an error."""
+    """The plan after the stage. Rules that never end leave a warning: in tests that is an error."""
     seen: set[Plan] = set()
     fired: list[str] = []
     while query.plan not in seen and len(seen) < MOST_ROUNDS:

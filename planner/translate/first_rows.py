@@ -1,4 +1,4 @@
-"""LIMIT 1 for each of many groups: the rows that none of their group comes before."""
+"""LIMIT 1 for each of many groups: the rows that no row of their group precedes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def takes_first(top: Top) -> bool:
 def first_of_each(plan: PlanT, keys: tuple[Field, ...], order: tuple[Order, ...], numbers: Numbers) -> PlanT:
     """The first row of each group of keys.
 
-    The order is total but for equal rows, so what no other row comes before is one row, or the same row
-    several times.
+    The order is total but for equal rows, so only one row, perhaps several times, is preceded by no other.
     """
     rows: PlanT = Distinct(plan)
     fixed = tuple(refer(key) for key in keys)
@@ -38,7 +37,7 @@ def first_of_each(plan: PlanT, keys: tuple[Field, ...], order: tuple[Order, ...]
 
 
 def _before(keys: tuple[tuple[Scalar, Order], ...]) -> Scalar:
-    """Whether the other row comes first: by the first key in which the two differ."""
+    """Whether the other row precedes this one, by the first key in which they differ."""
     (other, key), *rest = keys
     earlier = _earlier(other, key)
     if not rest:

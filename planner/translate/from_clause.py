@@ -77,7 +77,7 @@ def _join(translator: Translator, join: Join, scope: Scope) -> DependentPlan:
 def _outer_join(
     translator: Translator, join: Join, left: DependentPlan, right: DependentPlan, scope: Scope
 ) -> DependentPlan:
-    """A subquery in the condition is a value of the side that it depends on, joined to that side before."""
+    """A subquery in the condition is joined to the side that it depends on, before the outer join."""
     place = ExpressionTranslator(translator, scope, [])
     condition = TRUE if join.condition is None else place.condition(join.condition)
     if place.placements:

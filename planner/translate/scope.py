@@ -1,4 +1,4 @@
-"""What is known at one place of a query while it is translated."""
+"""Names and subqueries at one place of a query while it is translated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.algebra.logical import (
 )
 
 ONE_ROW: Final = Values(((),), ())
-"""What there is without FROM: one row without columns."""
+"""The rows of an empty FROM: one row without columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Placement:
 
     @property
     def needs(self) -> frozenset[int]:
-        """The columns that it wants from the rows it is joined to, or from farther out."""
+        """The columns that it reads of the rows it is joined to, or of queries farther out."""
         return (free_columns(self.plan) | references(self.condition)) - column_numbers(self.plan)
 
 
 @dataclass
 class Grouping:
-    """What the aggregate of a query has to give, filled in while what stands above it is translated."""
+    """The columns of a query's aggregate, collected while the expressions above it are translated."""
 
     place: Place
     keys: dict[int, Field] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Scope:
     grouping: Grouping | None = None
 
     def outward(self, level: int) -> Scope:
-        """The scope so many queries up."""
+        """The scope this many queries up."""
         scope = self
         for _ in range(level):
             assert scope.outer is not None
@@ -84,7 +84,7 @@ class Scope:
         return scope
 
     def column(self, source: int, column: int) -> Field:
-        """The plan's column that a column of a source is."""
+        """The plan's column for a column of a source."""
         field = self.columns[source, column]
         if self.grouping is not None:
             self.grouping.keys.setdefault(field.column, field)
@@ -92,7 +92,7 @@ class Scope:
 
 
 class Translator(Protocol):
-    """Translates queries; what stands inside an expression is given back to it."""
+    """Translates queries, also those inside expressions."""
 
     @property
     def tables(self) -> Tables:
@@ -100,7 +100,7 @@ class Translator(Protocol):
 
     @property
     def numbers(self) -> Numbers:
-        """Where columns get their numbers."""
+        """The source of column numbers."""
 
     def query(self, query: Query, outer: Scope) -> Relation:
         """The query's rows."""
@@ -114,11 +114,11 @@ class Place(Protocol):
 
     @property
     def translator(self) -> Translator:
-        """What translates subqueries."""
+        """The translator of subqueries."""
 
     @property
     def scope(self) -> Scope:
-        """What columns mean here."""
+        """The scope in which names of columns are resolved."""
 
     @property
     def placements(self) -> list[Placement]:

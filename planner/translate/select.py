@@ -52,7 +52,7 @@ def translate_select(
 
 
 def _grouping(translator: Translator, group: tuple[Expression, ...], scope: Scope) -> Grouping:
-    """The keys: columns, and what has to be computed below the aggregate."""
+    """The keys: columns of the plan, and expressions to be computed below the aggregate."""
     grouping = Grouping(ExpressionTranslator(translator, scope, []))
     for expression in group:
         if isinstance(expression, Column) and expression.level == 0:
@@ -67,7 +67,7 @@ def _grouping(translator: Translator, group: tuple[Expression, ...], scope: Scop
 
 
 def _grouped(plan: DependentPlan, grouping: Grouping) -> DependentPlan:
-    """The aggregate, once it is known what is asked of it."""
+    """The aggregate, once all of its columns are known."""
     plan = placed(plan, grouping.place.placements)
     if grouping.expressions:
         plan = Project(plan, (*passing(fields(plan)), *grouping.expressions.values()))
@@ -93,7 +93,7 @@ def _projected(
 
 
 def first_of(select: Select) -> tuple[Expression, ...]:
-    """The groups of DISTINCT ON, whose first rows are taken; none where it is as good as plain DISTINCT."""
+    """The groups of DISTINCT ON, whose first rows are taken; none where plain DISTINCT is the same."""
     if set(select.distinct_on) == {target.expression for target in select.targets}:
         return ()
     return select.distinct_on

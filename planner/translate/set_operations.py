@@ -28,7 +28,7 @@ from planner.translate.scope import ONE_ROW, Relation, Scope, Translator, placed
 
 
 def translate_set(translator: Translator, operation: bound.SetOperation, scope: Scope) -> Relation:
-    """The rows of both sides, or those that are on both, or on the left alone."""
+    """The rows of both sides, of their intersection, or of the left side alone."""
     arms = [
         _exactly(translator.numbers, translator.query(query, scope))
         for query in (operation.left, operation.right)
@@ -41,7 +41,7 @@ def translate_set(translator: Translator, operation: bound.SetOperation, scope: 
 
 
 def translate_values(translator: Translator, values: bound.Values, scope: Scope) -> Relation:
-    """The rows written out: as such where they hang on nothing, else a union of rows computed one by one."""
+    """The rows written out: as constants if they depend on nothing, else as a union of single rows."""
     columns = tuple(translator.numbers.field(column.name, column.type) for column in values.columns)
     places = [ExpressionTranslator(translator, scope, []) for _ in values.rows]
     rows = [
@@ -78,7 +78,7 @@ def _exactly(numbers: Numbers, relation: Relation) -> DependentPlan:
 
 
 def _inputs(arm: DependentPlan, operation: bound.SetOperation) -> tuple[DependentPlan, ...]:
-    """The arm, or the inputs of a union that it is: duplicates are removed above all of them."""
+    """The inputs of the arm if it is a union too, else the arm: duplicates are removed above all of them."""
     match arm:
         case Union(inputs=inputs):
             return inputs

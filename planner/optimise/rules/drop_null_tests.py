@@ -1,4 +1,4 @@
-"""What is never NULL need not be tested for it."""
+"""A value that is never NULL need not be tested for NULL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.facts.properties import KnownProperties
 def drop_null_tests(known: KnownProperties) -> Rule:
     """x IS NULL = false where x is made of columns that are never NULL: NOT IN is then a plain anti-join.
 
-    In a join's condition the columns are those of its inputs: rows that it pads do not come to it.
+    The condition of a join reads the columns of its inputs, before rows are padded.
     """
 
     def rule(plan: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""Rows that are all different need not be made so."""
+"""Rows that are distinct anyway need no DISTINCT."""
 
 from __future__ import annotations
 

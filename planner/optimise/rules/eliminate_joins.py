@@ -1,4 +1,4 @@
-"""A join that adds no row, takes none away, and whose columns nobody reads, is none."""
+"""Drops a join that neither adds nor removes rows, and whose columns nothing reads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.facts.properties import KnownProperties
 def eliminate_joins(known: KnownProperties) -> Callable[[Plan], Plan]:
     """π_L(L ⟕ R) = π_L(L) where the condition sets a key of R equal to columns of L.
 
-    Then no row of L has two partners, and one without is kept. Not so for an inner join along a foreign
-    key: a child without its parent is possible where triggers are off (session_replication_role).
+    Then no row of L has two partners, and one without a partner is kept. Not for an inner join along a
+    foreign key: a child without its parent is possible where triggers are off (session_replication_role).
     """
 
     def rule(plan: Plan) -> Plan:
@@ -46,7 +46,7 @@ def _is_idle(join: Join, read: frozenset[int], known: KnownProperties) -> bool:
     properties = known.of(join.right)
     left, right = column_numbers(join.left), column_numbers(join.right)
     equated = frozenset(column for column, _ in equal_across(conjuncts(join.condition), right, left))
-    # Equality is never true of NULL, so what is unique apart from NULLs is enough.
+    # Equality is never true of NULL, so columns that are unique apart from NULLs are enough.
     return properties.is_key(equated) or any(
         key <= properties.determined(equated) for key in properties.unique
     )

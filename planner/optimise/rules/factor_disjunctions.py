@@ -1,4 +1,4 @@
-"""What every branch of an OR asks is asked once."""
+"""A condition that every branch of an OR contains is checked once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def factor_disjunctions(plan: Plan) -> Plan:
 
 
 def factor(condition: Scalar) -> Scalar:
-    """The condition with what its disjunctions have in common taken out of them."""
+    """The condition with the common conjuncts of its disjunctions factored out."""
     return conjunction(
         _factor_one(conjunct) if isinstance(conjunct, Or) else conjunct for conjunct in conjuncts(condition)
     )

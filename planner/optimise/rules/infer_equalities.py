@@ -1,4 +1,4 @@
-"""What is equal to a column that a condition restricts is restricted too."""
+"""Restricts columns that are equal to a column that a condition restricts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from planner.optimise.rules.simplify_conditions import simplify
 def infer_equalities(plan: Plan) -> Plan:
     """⋈_(a = b) of x and σ_p(a)(y) = ⋈_(a = b) of σ_p(b)(x) and σ_p(a)(y); and a = b, b = c give a = c.
 
-    Only where p is the same for equal values: 0 and -0 are equal, but not as texts.
-    Also to the padded side of an outer join, whose rows find a partner only under the condition; never to
-    the kept side: `a LEFT JOIN b ON a.x = b.x AND b.x = 1` keeps rows of a with other values.
+    Only where p is the same for equal values: 0 and -0 are equal, but not as texts. It also holds for the
+    padded side of an outer join, whose rows find a partner only under the condition; never for the kept side:
+    `a LEFT JOIN b ON a.x = b.x AND b.x = 1` keeps rows of a with other values.
     """
     match plan:
         case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
@@ -43,7 +43,7 @@ def infer_equalities(plan: Plan) -> Plan:
 
 
 def _new_consequences(condition: Scalar, left: Plan, right: Plan) -> list[Scalar]:
-    """What follows from a join's condition and from what its sides ask, and is asked nowhere yet."""
+    """Conditions that follow from a join's condition and those of its sides, and stand nowhere yet."""
     known = (*conjuncts(condition), *_asked(left), *_asked(right))
     return [
         found
@@ -53,7 +53,7 @@ def _new_consequences(condition: Scalar, left: Plan, right: Plan) -> list[Scalar
 
 
 def _is_asked(plan: Plan, condition: Scalar) -> bool:
-    """Whether the condition has gone all its way down in the plan: said again, it would go there again."""
+    """Whether the condition stands already where it would be pushed down to."""
     if not references(condition) <= column_numbers(plan):
         return False
     match plan:
@@ -76,12 +76,12 @@ def _is_asked(plan: Plan, condition: Scalar) -> bool:
 
 
 def _is_part(condition: Scalar, asked: Scalar) -> bool:
-    """Whether a condition is asked, as the rules that simplify conditions leave it."""
+    """Whether the condition is among these, in the form that the simplifying rules leave it in."""
     return set(conjuncts(factor(simplify(condition)))) <= set(conjuncts(factor(simplify(asked))))
 
 
 def _asked(plan: Plan) -> tuple[Scalar, ...]:
-    """What is true of every row of the plan, so far as it is written at the top of it."""
+    """The conditions that hold for every row of the plan, as far as they stand at its top."""
     match plan:
         case Filter(input=child, condition=condition):
             return (*conjuncts(condition), *_asked(child))
@@ -95,7 +95,7 @@ def _asked(plan: Plan) -> tuple[Scalar, ...]:
 
 
 def _consequences(known: Iterable[Scalar]) -> Iterator[Scalar]:
-    """Each condition on one column, said of the columns equal to it; and the equalities of a class."""
+    """Each condition on one column, restated for all columns equal to it; the equalities of each class."""
     known = tuple(known)
     equal = _classes(known)
     for condition in known:

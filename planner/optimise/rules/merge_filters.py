@@ -1,4 +1,4 @@
-"""Two filters in a row are one."""
+"""Merges two filters in a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two projections in a row are one; one that changes nothing is none."""
+"""Merges two projections in a row, and drops one that changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which inner joins are made, by the rows that come out on the way."""
+"""Orders inner joins by the intermediate rows that they make."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from planner.facts.cardinality import Estimate, estimate, join_share
 from planner.optimise.rules.push_filters import filtered
 
 MOST_EXACT: Final = 10
-"""So many relations are ordered by dynamic programming, more of them greedily."""
+"""Up to this many relations are ordered by dynamic programming, more of them greedily."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A condition, the relations it speaks of as bits, and the share of pairs that satisfies it."""
+    """A condition, the relations that it reads as bits, and the share of pairs that satisfies it."""
 
     condition: Scalar
     members: int
@@ -33,7 +33,7 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """Relations joined: which, the halves they come from (none for a relation), the rows made on the way."""
+    """Joined relations as bits, the halves joined (none for a single relation), the intermediate rows."""
 
     members: int
     halves: tuple[_Tree, _Tree] | None
@@ -45,8 +45,8 @@ def order_joins(statistics: Statistics) -> Callable[[Plan], Plan]:
     """The rule under these statistics: ⋈ is associative and commutative, so the cheapest order has the
     same rows.
 
-    The cost is the sum of all intermediate rows. What no condition connects is crossed last, small ones
-    first. All joins without another operator between them are ordered together, once.
+    The cost is the sum of all intermediate rows. Relations that no condition connects are crossed last, small
+    ones first. All joins without another operator between them are ordered together, once.
     """
 
     def rule(plan: Plan) -> Plan:
@@ -77,7 +77,7 @@ def _flatten(plan: Plan) -> tuple[list[Plan], tuple[Scalar, ...]]:
 
 
 class _Search:
-    """One search: relations are bits, conditions the bits they speak of."""
+    """One search: relations are bits, conditions the bits of the relations that they read."""
 
     def __init__(
         self, relations: Sequence[Plan], conditions: Sequence[Scalar], statistics: Statistics
@@ -95,7 +95,7 @@ class _Search:
         self._near: dict[int, int] = {}
 
     def plan(self) -> Plan:
-        """The cheapest plan found; conditions stand where all that they speak of has come together."""
+        """The cheapest plan found; a condition stands where all relations that it reads are joined."""
         leaves = [_Tree(1 << index, None, 0.0, f"{index:03}") for index in range(len(self._relations))]
         trees = [self._order(part) for part in self._connected(leaves)]
         trees.sort(key=lambda tree: (self._size(tree.members), tree.text))
@@ -151,7 +151,7 @@ class _Search:
         return [[leaf for leaf in leaves if leaf.members & group] for group in sorted(groups)]
 
     def _meet(self, left: int, right: int) -> bool:
-        """Whether a condition speaks of relations on both sides."""
+        """Whether a condition reads relations of both sides."""
         if left not in self._near:
             touched = (condition.members for condition in self._conditions if condition.members & left)
             self._near[left] = reduce(or_, touched, 0)
@@ -163,7 +163,7 @@ class _Search:
         return _Tree(members, (left, right), cost, f"({left.text}{right.text})")
 
     def _size_of_pair(self, left: _Tree, right: _Tree) -> float:
-        """The rows of two trees joined, from theirs: the rows of very many relations multiplied overflow."""
+        """The rows of two joined trees, from theirs: a product over very many relations would overflow."""
         members = left.members | right.members
         if members not in self._rows:
             rows = self._size(left.members) * self._size(right.members)

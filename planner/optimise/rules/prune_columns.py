@@ -1,4 +1,4 @@
-"""Only the columns that somebody reads are carried."""
+"""Drops the columns that nothing reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.algebra.tree import children, with_children
 def prune_columns(plan: Plan, needed: Columns) -> Plan:
     """The plan that gives at least the needed columns, and reads no more of its tables than that takes.
 
-    Not through a Distinct or under a Top: which rows are equal, or first, hangs on all of their columns.
+    Not below a Distinct or a Top: which rows are equal, or first, depends on all of their columns.
     """
     narrowed = _narrowed(plan, needed)
     below = needed_below(plan if isinstance(plan, Union) else narrowed, given(plan, needed))
@@ -35,7 +35,7 @@ def prune_columns(plan: Plan, needed: Columns) -> Plan:
 
 
 def _narrowed(plan: Plan, needed: Columns) -> Plan:
-    """The node without what it would make of columns that nobody needs, where it can do without."""
+    """The node without columns of its own that are not needed, where it can do without them."""
     match plan:
         case Scan(columns=columns):
             return replace(plan, columns=tuple(column for column in columns if column.field.column in needed))

@@ -1,4 +1,4 @@
-"""Rows are added up before a join where that leaves much less to be kept."""
+"""Aggregates rows before a join where that leaves far fewer rows to keep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def push_aggregates(statistics: Statistics, numbers: Numbers) -> Callable[[Plan]
     """γ_(G; f(x))(L ⋈ R) = γ_(G; f(p))(γ_(G_L, J_L; p = f(x))(L) ⋈ R), with x and J_L columns of L that R
     is joined by.
 
-    Rows of L that agree on G_L and J_L have the same partners, so f may take them together: for sums of
+    Rows of L that agree on G_L and J_L have the same partners, so f may combine them: for sums of
     numeric, which are exact in any order, and for extremes. The condition of the join must be the same for
     equal values, of which a group has one. Not for sums of integers, whose sums have
     another type, nor of floats, which are not associative; not without keys, where no rows make a row.

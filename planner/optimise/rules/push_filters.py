@@ -1,4 +1,4 @@
-"""Filters go below what they do not need."""
+"""Pushes filters below the nodes whose work they do not need."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planner.optimise.rules.merge_filters import merge_filters
 def push_filters(plan: Plan) -> Plan:
     """σ below π, ∪, δ, γ (on its keys) and ⋈ (on a side whose rows are kept as they are).
 
-    Not below an aggregate where it reads an aggregated column, nor to the padded side of an outer join:
-    `(a LEFT JOIN b) WHERE b.x IS NULL` keeps rows that `a LEFT JOIN (b WHERE b.x IS NULL)` keeps
-    otherwise. Not below an aggregate without keys: it gives a row also over no rows. Two that meet on their
-    way down go on as one.
+    Not below an aggregate where it reads an aggregated column, nor to the padded side of an outer join: `(a
+    LEFT JOIN b) WHERE b.x IS NULL` keeps rows that `a LEFT JOIN (b WHERE b.x IS NULL)` keeps otherwise. Not
+    below an aggregate without keys: it gives a row also over no rows. Filters that meet on their way down
+    become one.
     """
     match plan:
         case Filter(input=Filter()):
@@ -40,7 +40,7 @@ def push_filters(plan: Plan) -> Plan:
 
 
 def of_input(condition: Scalar, union: Union, child: Plan) -> Scalar:
-    """What a condition on the rows of a union says of those of one of its inputs."""
+    """The condition on the rows of a union, restated for the columns of one input."""
     meaning: dict[int, Scalar] = {
         field.column: Reference(input_field.column, input_field.type)
         for field, input_field in zip(union.fields, fields(child), strict=True)
@@ -74,7 +74,7 @@ def _below_join(join: Join, condition: Scalar) -> Plan:
 
 
 def filtered(plan: Plan, conditions: Iterable[Scalar]) -> Plan:
-    """The plan under a filter, where there is something to filter by."""
+    """The plan under a filter; the plan itself without conditions."""
     conditions = tuple(conditions)
     return Filter(plan, conjunction(conditions)) if conditions else plan
 
@@ -82,7 +82,7 @@ def filtered(plan: Plan, conditions: Iterable[Scalar]) -> Plan:
 def _split(
     conditions: Iterable[Scalar], columns: frozenset[int]
 ) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """Those that read these columns only (at least one of them), and the rest."""
+    """The conjuncts that read only these columns, and at least one of them; and the others."""
     conditions = tuple(conditions)
     inside = tuple(
         condition for condition in conditions if references(condition) and references(condition) <= columns

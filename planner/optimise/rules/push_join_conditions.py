@@ -1,4 +1,4 @@
-"""What a join's condition asks of one side alone is asked there."""
+"""Pushes conjuncts of a join's condition that read one side alone down to that side."""
 
 from __future__ import annotations
 

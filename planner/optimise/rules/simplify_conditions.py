@@ -1,4 +1,4 @@
-"""Conditions without what is always or never true in them."""
+"""Removes parts of conditions that are always or never true."""
 
 from __future__ import annotations
 

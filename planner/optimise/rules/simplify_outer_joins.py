@@ -1,4 +1,4 @@
-"""An outer join whose padded rows are thrown away is an inner one."""
+"""Turns an outer join whose padded rows are filtered away into an inner join."""
 
 from __future__ import annotations
 
