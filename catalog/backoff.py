@@ -17,10 +17,10 @@ class Backoff:
         """The pause after one more failure."""
         return replace(self, seconds=min(max(2 * self.seconds, self.shortest), self.longest))
 
-    def anew(self) -> Backoff:
+    def reset(self) -> Backoff:
         """The state before the first failure, because it went well."""
         return replace(self, seconds=0.0)
 
     def after(self, lasted: float, steady: float) -> Backoff:
         """The pause after a failure of what lasted so long: from more than `steady` on it had gone well."""
-        return (self.anew() if lasted > steady else self).longer()
+        return (self.reset() if lasted > steady else self).longer()

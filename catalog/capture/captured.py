@@ -88,7 +88,7 @@ def set_aside(connection: Connection, relation: int, state: str, detail: str) ->
     )
 
 
-def copy_anew(connection: Connection, epoch: int, buffer: str, why: str) -> None:
+def copy_again(connection: Connection, epoch: int, buffer: str, why: str) -> None:
     """Have the table of a buffer copied again; nothing if it is none of a table."""
     connection.execute(_DAMAGED, {"why": f"{why}; it is copied again", "epoch": epoch, "buffer": buffer})
 

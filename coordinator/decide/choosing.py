@@ -51,19 +51,19 @@ def next_choice(
     state: Choices, facts: Facts, able: Mapping[UUID, Running]
 ) -> tuple[Choices, ReadPeriods | CheckDrift | ChoosePaces | None]:
     """What is to be done for the paces of one query; None where all will do."""
-    ready = {
+    choosable = {
         id: query
         for id, query in able.items()
         if query.status == "active" and query.answered and query.captured
     }
-    state = _among(state, able, ready)
+    state = _among(state, able, choosable)
     for id, period in state.unchecked.items():
         left = {other: unchecked for other, unchecked in state.unchecked.items() if other != id}
-        return replace(state, unchecked=left), CheckDrift(ready[id], period)
-    begun = tuple(query.id for query in ready.values() if _is_begun(state, query))
+        return replace(state, unchecked=left), CheckDrift(choosable[id], period)
+    begun = tuple(query.id for query in choosable.values() if _is_begun(state, query))
     if begun and facts.seconds >= state.next_look:
         return replace(state, next_look=facts.seconds + _LOOK_SECONDS), ReadPeriods(begun)
-    for query in ready.values():
+    for query in choosable.values():
         if _is_late(state, query, facts.seconds):
             chosen = state.chosen.get(query.id)
             return state, ChoosePaces(query, chosen is None or _is_for(chosen, query))
@@ -98,7 +98,7 @@ def after_choice(state: Choices, action: ChoosePaces, queries: int, began: float
     return replace(state, chosen={**state.chosen, query.id: chosen}, drifted=state.drifted - {query.id})
 
 
-def _among(state: Choices, able: Mapping[UUID, Running], ready: Mapping[UUID, Running]) -> Choices:
+def _among(state: Choices, able: Mapping[UUID, Running], choosable: Mapping[UUID, Running]) -> Choices:
     """What is kept of these queries; a period that was read and has ended since is not checked."""
     return replace(
         state,
@@ -108,7 +108,7 @@ def _among(state: Choices, able: Mapping[UUID, Running], ready: Mapping[UUID, Ru
         unchecked={
             id: period
             for id, period in state.unchecked.items()
-            if id in ready and _is_begun(state, ready[id])
+            if id in choosable and _is_begun(state, choosable[id])
         },
     )
 

@@ -67,8 +67,10 @@ def groups(queries: Sequence[Running], refreshes: Sequence[Run], situation: Situ
     able = {query.id: query for query in queries if _is_able(query, situation)}
     # A query in error that rests is left out of what its statement names: of several one would always rest.
     left_out = {query.id for query in queries if query.status == "error" and query.id in situation.resting}
-    ready = _ready([run for run in refreshes if run.query not in left_out], able, situation)
-    due = {id: Due(query, ready.get(id, ()), _is_due_unasked(query, situation)) for id, query in able.items()}
+    servable = _servable([run for run in refreshes if run.query not in left_out], able, situation)
+    due = {
+        id: Due(query, servable.get(id, ()), _is_due_unasked(query, situation)) for id, query in able.items()
+    }
     owed = {id for id, member in due.items() if member.refreshes or member.unasked}
     # A query in error is tried whenever something comes: that is no trigger of its group.
     calling = (due[id] for id in owed if due[id].refreshes or able[id].status != "error")
@@ -81,16 +83,16 @@ def _is_able(query: Running, situation: Situation) -> bool:
     return query.captured and query.id not in situation.resting
 
 
-def _ready(
+def _servable(
     refreshes: Sequence[Run], able: Mapping[UUID, Running], situation: Situation
 ) -> dict[UUID, tuple[Run, ...]]:
     """The runs that can be served now, by query: all of a statement, or none."""
     waiting = {run.statement for run in refreshes if run.query not in able or run.target > situation.position}
-    ready: dict[UUID, tuple[Run, ...]] = {}
+    servable: dict[UUID, tuple[Run, ...]] = {}
     for run in refreshes:
         if run.statement not in waiting:
-            ready[run.query] = (*ready.get(run.query, ()), run)
-    return ready
+            servable[run.query] = (*servable.get(run.query, ()), run)
+    return servable
 
 
 def _is_due_unasked(query: Running, situation: Situation) -> bool:

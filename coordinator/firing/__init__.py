@@ -1,1 +1,1 @@
-"""One firing: what there is to do, which batches it needs, how far it is."""
+"""One run of a query: its plan, the batches that it needs, its progress."""

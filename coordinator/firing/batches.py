@@ -1,4 +1,4 @@
-"""The batches that a firing reads: those that the manifest names, and those that it has just made itself."""
+"""The batches that a run reads: those that the manifest names, and those that the run has made itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sources.warehouse.warehouse import Warehouse
 
 
 class BatchIndex:
-    """Where the rows of a query's buffers lie."""
+    """The index of the batches of a query's buffers."""
 
     def __init__(
         self, work: Work, warehouse: Warehouse, manifest: Iterable[Batch], defaults: Defaults = NO_DEFAULTS
@@ -29,7 +29,7 @@ class BatchIndex:
             self._batches[batch.buffer].append(batch)
 
     def add(self, batch: Batch, rows: pa.Table) -> None:
-        """A batch that was just sealed, with its rows: they need not be read again."""
+        """Add a batch that was just sealed, with its rows, which then need not be read again."""
         self._batches[batch.buffer].append(batch)
         self._fresh[batch.file] = rows
 
@@ -38,21 +38,21 @@ class BatchIndex:
         return [self.part(buffer, batch, range) for batch in self.batches(buffer, range)]
 
     def batches(self, buffer: int, range: Range) -> list[Batch]:
-        """The batches of a buffer that reach into a range; none that is empty is ever made."""
+        """The batches of a buffer that reach into a range; empty ones are never made."""
         start, end = range
         batches = self._batches[self._work.name(buffer)]
         return [batch for batch in batches if start < batch.to_offset and batch.from_offset < end]
 
     def count(self, buffer: int, range: Range) -> int:
-        """How many rows came in a range."""
+        """How many changed rows lie in a range."""
         return sum(batch.rows for batch in self.batches(buffer, range))
 
     def names(self, buffer: int) -> Mapping[int, str]:
-        """What the plan's columns are called in the buffer's files."""
+        """The names of the plan's columns in the buffer's files."""
         return self._work.columns(buffer)
 
     def rows(self, buffer: int, range: Range, schema: pa.Schema) -> pa.Table:
-        """The rows of a node's buffer in a range of firings; no batch of it straddles the range's ends."""
+        """The rows of a node's buffer in a range of runs; no batch straddles the ends of the range."""
         tables = [
             self._fresh[batch.file] if batch.file in self._fresh else self._warehouse.read(batch)
             for batch in self.batches(buffer, range)
@@ -74,6 +74,6 @@ class BatchIndex:
         )
 
     def _added(self, buffer: int, batch: Batch) -> tuple[AddedColumn, ...]:
-        """The columns that are newer than the batch, and their values in all of its rows."""
+        """The columns newer than the batch, with their value in all of its rows."""
         values = self._defaults.get((batch.buffer, batch.schema_version))
         return self._work.added(buffer, values) if values else ()

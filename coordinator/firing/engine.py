@@ -26,7 +26,7 @@ _END_SECONDS: Final = 10.0
 
 
 class Cancelled(Exception):
-    """Nobody wants the outcome any more."""
+    """Nobody waits for the outcome any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Refused:
 
 
 class EngineThread:
-    """One executor for all databases, in a thread of its own; what is asked of it is done in turn."""
+    """One executor for all databases, in a thread of its own that does one piece of work at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -52,7 +52,7 @@ class EngineThread:
         self._stopped = threading.Event()
 
     def run(self, work: Callable[[Executor], Outcome], wanted: Callable[[], bool]) -> Outcome:
-        """What `work` gives; `wanted` is asked now and then, and once it says no, jobs are cancelled."""
+        """The outcome of `work`; once `wanted`, which is asked now and then, says no, jobs are cancelled."""
         outcome = self._submit(work)
         unwanted = True
         try:
@@ -66,23 +66,23 @@ class EngineThread:
 
     @property
     def name(self) -> str:
-        """What users know the engine by."""
+        """The name that users know the engine by."""
         return self.engine.name
 
     @property
     def starts(self) -> str | None:
-        """The engine whose start whatever is asked of it has to wait for; None once it has started."""
+        """What work still has to wait for: the start of the engine, or of a part of it; None once started."""
         return self.name if self._executor is None else self._executor.waits_for
 
     def warm(self) -> None:
-        """Begin before anything is asked of it: what is asked first needs not wait for a start."""
+        """Start the executor before there is work, so that the first work need not wait."""
         if not self._warmed:
             self._warmed = True
             with contextlib.suppress(Cancelled):
                 self._submit(lambda executor: executor.warm())
 
     def stop(self) -> None:
-        """End the executor, where it was begun, and what it is at, in order if that is soon."""
+        """End the executor, if it was started, and its work; in order if that takes no time."""
         self._stopped.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
         end = time.monotonic() + _END_SECONDS
@@ -93,7 +93,7 @@ class EngineThread:
             executor.close()
 
     def _submit(self, work: Callable[[Executor], Outcome]) -> Future[Outcome]:
-        """Hand work to the thread; whoever asks while it is stopped is stopped as well."""
+        """Hand work to the thread; while it is stopped, the caller is stopped as well."""
         try:
             return self._thread.submit(self._do, work, time.monotonic())
         except RuntimeError:
@@ -107,7 +107,7 @@ class EngineThread:
             if self._stopped.is_set():
                 raise Cancelled
             if self._executor is not None and self._executor.has_ended():
-                self._executor = None  # it ended while nothing was asked of it
+                self._executor = None  # it ended while it had no work
             if self._executor is None:
                 self._executor = self._start(asked)
             return work(self._executor)
@@ -123,7 +123,7 @@ class EngineThread:
             self._idle.set()
 
     def _start(self, asked: float) -> Executor:
-        """Start an executor; whoever asked before it was known that none starts is told so."""
+        """Start an executor; those who asked before a failed start are told of the failure."""
         if self._refused is not None and self._refused.at >= asked:
             raise self._refused.error
         try:
@@ -138,7 +138,7 @@ class EngineThread:
         return executor
 
     def _waits_in_vain(self, outcome: Future[Outcome], wanted: Callable[[], bool]) -> bool:
-        """Whether somebody ceased to want the outcome before it was there."""
+        """Whether the outcome became unwanted before it was there."""
         while not wait_for_outcome([outcome], _LOOK_SECONDS).done:
             if self._stopped.is_set() or not wanted():
                 return True

@@ -1,4 +1,4 @@
-"""The batches that a firing needs: not those whose keys lie apart from all that changed."""
+"""The batches that a run needs: those with keys in the range of the changed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_BOUNDED: Final[frozenset[Storage]] = frozenset((Plain.JSONB, Padded(None)))
 
 
 class NeededBatches:
-    """A shelf that leaves out the batches which one subplan's firing does not need."""
+    """A batch index without the batches that the firing of one subplan does not need."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class NeededBatches:
         self._changed: dict[tuple[int, int], list[Bounds | None]] = {}
 
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
-        """The rows of a buffer in a range that some moment with this range needs; of what changed, all.
+        """The rows of a buffer in a range, as far as some moment with this range needs them; all of a change.
 
-        That nothing changed is read off these parts.
+        The parts of a change also show whether there is one.
         """
         if range == self._ranges[buffer]:
             return self._batch_index.parts(buffer, range)
@@ -55,11 +55,11 @@ class NeededBatches:
         return [self._batch_index.part(buffer, batch, range) for batch in batches]
 
     def count(self, buffer: int, range: Range) -> int:
-        """How many rows came in a range, whether or not they are needed."""
+        """How many changed rows lie in a range, needed or not."""
         return self._batch_index.count(buffer, range)
 
     def names(self, buffer: int) -> Mapping[int, str]:
-        """What the plan's columns are called in the buffer's files."""
+        """The names of the plan's columns in the buffer's files."""
         return self._batch_index.names(buffer)
 
     def _meets(self, buffer: int, batch: Batch, limits: Limits) -> bool:
@@ -82,7 +82,7 @@ class NeededBatches:
         )
 
     def _bounds(self, sources: Sources) -> Iterable[Bounds | None]:
-        """The bounds of the columns in all that changed; None where they are not known."""
+        """The bounds of the columns in all changes; None if they are unknown."""
         for buffer, column in sources:
             if (buffer, column) not in self._changed:
                 name = self._work.columns(buffer)[column]
@@ -92,7 +92,7 @@ class NeededBatches:
 
 
 def _overlap(one: Bounds, other: Bounds, storage: Storage) -> bool:
-    """Whether a value can lie in both; values of other kinds are not compared."""
+    """Whether a value can lie in both ranges; values of different kinds are not compared."""
     ends = [_comparable(end, storage) for end in (one.least, one.greatest, other.least, other.greatest)]
     if len({type(end) for end in ends}) != 1:
         return True
@@ -101,7 +101,7 @@ def _overlap(one: Bounds, other: Bounds, storage: Storage) -> bool:
 
 
 def _comparable(bound: Bound, storage: Storage) -> Number | bytes | float | int:
-    """A value that compares as in its column's order: text by its bytes, exact numbers by value."""
+    """The value in a form that compares in its column's order: text by bytes, exact numbers by value."""
     if isinstance(storage, Decimal) or (isinstance(storage, Written) and isinstance(storage.value, Decimal)):
         return Number(str(bound))
     return bound.encode() if isinstance(bound, str) else bound

@@ -1,4 +1,4 @@
-"""What a firing came to, and what it took."""
+"""The outcome of a run, and the work it took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coordinator.firing.work import Offsets
 
 @dataclass(frozen=True, slots=True)
 class SubplanOutcome:
-    """What a subplan took: rows by buffer, arrived and before; its work in the unit of `RunOutcome`.
+    """What a subplan did: rows by buffer, changed and before; its work in the unit of `RunOutcome`.
 
     `engine` is what computed it; none where nothing had to be computed.
     """
@@ -30,9 +30,9 @@ class SubplanOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a firing came to: where all subplans are then, the batches sealed, and the figures.
+    """The outcome of a run: the offsets of all subplans after it, the batches sealed, and the figures.
 
-    Its work is seconds of a processor where those are known, else of time.
+    Work is in seconds of a processor if those are known, else of time.
     """
 
     offsets: Offsets
@@ -53,7 +53,7 @@ class RunOutcome:
 
     @property
     def jobs(self) -> int:
-        """How many jobs the firing took."""
+        """How many jobs the run took."""
         return sum(outcome.jobs for outcome in self.subplans)
 
     @property
@@ -63,13 +63,13 @@ class RunOutcome:
 
     @property
     def work(self) -> float:
-        """The work of the firing, in seconds."""
+        """The work of the run, in seconds."""
         return self.seconds if self.processor_seconds is None else self.processor_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
-    """Measures from the moment it is made; the meter gives the seconds that processors have spent."""
+    """Measures from its creation; the meter gives the seconds that processors have spent."""
 
     meter: Callable[[], float | None] = lambda: None
     time: float = field(default_factory=time.monotonic)
@@ -83,11 +83,11 @@ class Stopwatch:
         return time.monotonic() - self.time
 
     def processor_seconds(self) -> float | None:
-        """How many seconds processors have spent since; None where that is not known."""
+        """The seconds that processors have spent since; None if unknown."""
         now = self.meter()
         return None if now is None or self.processor is None else now - self.processor
 
     def work(self) -> float:
-        """The work done since: seconds of a processor where those are known, else of time."""
+        """The work done since: seconds of a processor if those are known, else of time."""
         seconds = self.processor_seconds()
         return self.seconds() if seconds is None else seconds

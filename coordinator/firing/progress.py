@@ -1,25 +1,28 @@
-"""How far a firing has come, for those who wait for it."""
+"""The progress of a run, for those who wait for it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from psycopg import Connection
 
 from catalog.queries.executions import note_progress
 
 _QUIET_SECONDS: Final = 1.0
-"""Nothing is told of a firing that is over sooner."""
+"""Nothing is told of a run that ends sooner."""
+
+Wanted: TypeAlias = Callable[[], bool]
+"""Tells whether the outcome of a run is still wanted."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """Of how many parts which one is worked, and how many changed rows it reads.
+    """Which subplan of how many is run, and how many changed rows it reads.
 
-    Written by the thread that works, read by the one that waits.
+    Written by the thread that computes, read by the one that waits.
     """
 
     parts: int
@@ -27,7 +30,7 @@ class Progress:
     rows: int = 0
 
     def begin(self, rows: int) -> None:
-        """Note that the next part begins, and how many changed rows it reads."""
+        """Note that the next subplan begins, and how many changed rows it reads."""
         self.part, self.rows = self.part + 1, rows
 
     def __str__(self) -> str:
@@ -36,18 +39,18 @@ class Progress:
 
 @dataclass(slots=True)
 class Telling:
-    """Writes into the catalog how far a firing has come, once it has lasted."""
+    """Writes the progress of a run into the catalog, once the run has lasted for a while."""
 
     connection: Connection
     firing: int
     progress: Progress
     starts: Callable[[], str | None]
-    wanted: Callable[[], bool]
+    wanted: Wanted
     told: str = ""
     began: float = field(default_factory=time.monotonic)
 
     def is_wanted(self) -> bool:
-        """Whether somebody still wants the outcome; who asks now and then keeps others informed."""
+        """Whether the outcome is still wanted; asking this now and then also writes the progress."""
         if self.progress.part:
             self.tell(str(self.progress))
         else:
@@ -56,12 +59,12 @@ class Telling:
         return self.wanted()
 
     def end(self) -> None:
-        """Take back what was told: nothing is being done any more."""
+        """Remove the progress: nothing is being done any more."""
         if self.told and not self.connection.closed:
             note_progress(self.connection, self.firing, None)
 
     def tell(self, words: str) -> None:
-        """Tell what is being done now, unless that is known or the firing has just begun."""
+        """Write the progress, unless it is the same or the run has just begun."""
         if words != self.told and time.monotonic() - self.began > _QUIET_SECONDS:
             note_progress(self.connection, self.firing, words)
             self.told = words

@@ -1,4 +1,4 @@
-"""A firing of all that a query has to do, up to one position of its tables; nothing is committed here."""
+"""Runs all due subplans of a query up to one position of its tables; nothing is committed here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, Warehouse
 
 
 class QueryRun:
-    """One firing, which has a number of its own: the position of what it writes.
+    """One run. Its number is the position of the rows that it writes.
 
-    `consolidate`: nothing is looked at that was taken back.
+    `consolidate`: rows that were deleted since are not read.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class QueryRun:
         self._outcomes: list[SubplanOutcome] = []
 
     def fire(self, position: int, due: Collection[Path] | None = None) -> RunOutcome:
-        """Run every subplan, in order, up to a position; one that fails leaves no file behind.
+        """Run every subplan, in order, up to a position; a run that fails leaves no file behind.
 
-        Of some paths only those subplans that they lead to, which read nothing new by the others.
+        With `paths`, only the subplans that these lead to, which read nothing new along other paths.
         """
         stopwatch = Stopwatch(self._executor.processor_seconds)
         try:
@@ -74,7 +74,7 @@ class QueryRun:
         )
 
     def _due(self, subplan: Subplan, due: Collection[Path] | None) -> frozenset[str]:
-        """What a subplan reads by paths that are due; a table's buffers in it advance as one."""
+        """The buffers that a subplan reads along due paths; the buffers of one table advance together."""
         paths = (Path(subplan.writes, buffer) for buffer in subplan.reads)
         return frozenset(self._work.name(path.reads) for path in paths if due is None or path in due)
 
@@ -135,7 +135,7 @@ class QueryRun:
         return self._executor.fire(firing, needed)
 
     def _ranges(self, subplan: Subplan, position: int, due: frozenset[str]) -> Mapping[int, Range]:
-        """The ranges that a subplan reads: of a table up to the position, of a node up to its last firing."""
+        """The ranges that a subplan reads: of tables up to the position, of nodes up to their last run."""
         writes = subplan.writes
         last = self._offsets.get((writes, self._work.name(writes)), 0)
         ranges = {writes: (last, last)}
@@ -147,7 +147,7 @@ class QueryRun:
         return ranges
 
     def _stamped(self, rows: pa.Table) -> pa.Table:
-        """The rows with the columns that end every batch: the position, and whether it is an update."""
+        """The rows with the last two columns of batches: the position, and whether a row is of an update."""
         count = rows.num_rows
         stamped = rows.append_column(COMMIT_LSN, pa.repeat(pa.scalar(self._number, pa.int64()), count))
         return stamped.append_column(IS_UPDATE, pa.repeat(pa.scalar(False), count))

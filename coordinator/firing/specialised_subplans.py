@@ -1,4 +1,4 @@
-"""Subplans made for a firing: without what is known to be empty in it, and with their choices made."""
+"""Specialises subplans for a firing: without inputs known to be empty, and with choices made."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from planner.firing.specialise import Facts, is_empty, specialise
 from sources.warehouse.warehouse import WEIGHT
 
 SMALL_CHANGE: Final = 500_000
-"""A change of so many rows or fewer may be sent to every task."""
+"""A change of at most this many rows may be sent to every task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialisedSubplan:
-    """A subplan for a firing, and what of each buffer it needs; None where nothing comes out.
+    """A subplan for a firing, and the rows of each buffer that it needs; None if its outcome is empty.
 
-    `passed` is what it does if that is next to nothing. `small`: every task may have all that changed.
+    `passed`: the change that it only passes on, if so. `small`: its changes may be sent to every task.
     """
 
     subplan: Subplan | None
@@ -35,7 +35,7 @@ class SpecialisedSubplan:
 
 @dataclass(slots=True)
 class SpecialisedSubplans:
-    """Specialises the subplans of a query, each for the same facts only once."""
+    """Specialises the subplans of a query, each only once for the same facts."""
 
     work: Work
     made: dict[Subplan, SpecialisedSubplan] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class SpecialisedSubplans:
     def of(
         self, subplan: Subplan, ranges: Mapping[int, Range], batch_index: BatchIndex
     ) -> SpecialisedSubplan:
-        """The subplan as it is run in a firing over these ranges."""
+        """The subplan specialised for a firing over these ranges."""
         special = specialise(subplan, facts(ranges, batch_index))
         if special not in self.made:
             check_subplan(special)
@@ -57,14 +57,14 @@ class SpecialisedSubplans:
 
 
 def facts(ranges: Mapping[int, Range], batch_index: BatchIndex) -> Facts:
-    """What the manifest tells of a firing."""
+    """The facts about a firing that the manifest gives."""
     unchanged = (buffer for buffer, range in ranges.items() if not batch_index.batches(buffer, range))
     unwritten = (
         buffer for buffer, (start, _) in ranges.items() if not batch_index.batches(buffer, (0, start))
     )
 
     def holds(guard: Guard) -> bool:
-        """That each child has its parent is not known: a session whose triggers were off may differ."""
+        """Whether the guard holds; never if it needs a parent for each child: triggers may have been off."""
         return not guard.level and all(
             (bounds := batch.bounds.get(WEIGHT)) is not None and float(bounds.least) > 0
             for buffer in guard.appended

@@ -1,4 +1,4 @@
-"""What is done for a standing query, and how far it has come."""
+"""The plan of a standing query as it is stored, and its offsets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer
 from sources.warehouse.warehouse import table_buffer
 
 PUBLISHED: Final = -1
-"""Stands for the publication in offsets: up to where it has read; of the tables, where the period began."""
+"""Stands for the publication in offsets: up to where it has read; for tables, where the period began."""
 
 Offsets: TypeAlias = Mapping[tuple[int, str], int]
-"""How far each subplan has read each buffer; under the buffer that it writes: the firing that wrote last."""
+"""How far each subplan has read each buffer; under its own buffer, the run that wrote last."""
 
 NOTHING_READ: Final[Offsets] = MappingProxyType({})
 
@@ -39,11 +39,11 @@ class Work:
     environment: Environment = DEFAULT
 
     def name(self, buffer: int) -> str:
-        """What a buffer is called in the warehouse."""
+        """The name of a buffer in the warehouse."""
         return table_buffer(self.tables[buffer]) if buffer in self.tables else f"node-{self.query}-{buffer}"
 
     def columns(self, buffer: int) -> Mapping[int, str]:
-        """What the plan's columns are called in a buffer's files."""
+        """The names of the plan's columns in a buffer's files."""
         match next(candidate for candidate in self.plan.buffers if candidate.number == buffer):
             case TableBuffer(fields=fields, attributes=attributes):
                 pairs = zip(fields, attributes, strict=True)
@@ -52,7 +52,7 @@ class Work:
                 return {field.column: name_of(field.column) for field in fields}
 
     def label(self, buffer: int, column: int) -> str:
-        """What users call a column of a table."""
+        """The name that users know a column of a table by."""
         table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer)
         field = next(field for field in table.fields if field.column == column)
@@ -79,7 +79,7 @@ class Work:
         )
 
     def added(self, buffer: int, values: Mapping[int, str]) -> tuple[AddedColumn, ...]:
-        """Columns that a table's files lack, given their values by their numbers."""
+        """The columns that a table's files lack, with their values by number."""
         table = next(candidate for candidate in self.plan.buffers if candidate.number == buffer)
         assert isinstance(table, TableBuffer), "what a query computed has the columns of its plan"
         return tuple(
@@ -90,7 +90,7 @@ class Work:
 
 
 def node_buffers(query: UUID) -> str:
-    """Pattern of the names of a query's own buffers."""
+    """The pattern of the names of a query's own buffers."""
     return f"node-{query}-%"
 
 

@@ -1,1 +1,1 @@
-"""Queries planned, what their periods bring, and at which paces they are worked."""
+"""Plans queries, and estimates their periods."""

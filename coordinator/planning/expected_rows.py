@@ -1,4 +1,4 @@
-"""What a query's period is expected to bring: as its owner says, or by what came before."""
+"""The rows that a query's period is expected to bring: as its owner says, or as forecast."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dialect.statements.expectations import rows_expected
 from planner.pace.schedule import Arrivals
 
 _MOST_TRIGGERS: Final = 21
-"""So many of the latest triggers say how long a period usually is."""
+"""The usual length of a period is taken from this many of the latest triggers."""
 
 
 def expected_arrivals(
     connection: Connection, query: Running, tables: Sequence[Table], period: Period
 ) -> Mapping[TableName, Arrivals]:
-    """The arrivals expected from the last trigger to the next; none where nobody knows."""
+    """The arrivals expected from the last trigger to the next; none if unknown."""
     oids = [table.oid for table in tables]
     kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
     kinds |= {

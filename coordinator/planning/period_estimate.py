@@ -1,4 +1,4 @@
-"""What a period of a query is expected to bring and to cost, and what came of it: pure."""
+"""The estimate of a query's period, compared with what arrived and was run: pure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from planner.pace.simulation import Corrections, OwnWeights, Pacing, SimulatedSu
 
 @dataclass(frozen=True, slots=True)
 class PeriodEstimate:
-    """The period as it was simulated when its paces were chosen; `tables` by the numbers of their buffers."""
+    """The period as simulated when its paces were chosen; `tables` by the numbers of their buffers."""
 
     simulation: Simulation
     schedule: Schedule
     tables: Mapping[int, int]
 
     def measurements(self, fired: RunOutcome) -> tuple[Measurement, ...]:
-        """What each subplan that had something to do took."""
+        """The measurements of each subplan that had anything to do."""
         return tuple(self._measurement(share) for share in fired.subplans if share.rows_in)
 
     def _measurement(self, share: SubplanOutcome) -> Measurement:
@@ -47,25 +47,25 @@ class PeriodEstimate:
     def outcome(
         self, work: float, arrived: Mapping[int, int], seconds: float, measured_to_predicted: float = 1.0
     ) -> Outcome:
-        """How the goal was met, where this was left for the trigger of a period in which so many rows came.
+        """How the goal was met by this final work in a period in which these rows arrived.
 
-        The batch is the model's, all of these rows in one firing, on a machine on which all is so much
-        dearer than the model says.
+        The batch work is the model's for all of these rows in one run, scaled by how much dearer work is on
+        this machine than the model says.
         """
         goal = self.schedule.goal
         batch = measured_to_predicted * self.batch_work(arrived)
         share = work / batch if batch else 0.0
         is_met = share <= goal.final_work if goal.seconds is None else seconds <= goal.seconds
-        met = is_met if any(arrived.values()) else None  # where nothing came, nothing could be missed
+        met = is_met if any(arrived.values()) else None  # where nothing arrived, no goal could be missed
         return Outcome(goal.final_work if goal.seconds is None else None, share, batch, seconds, met)
 
     def batch_work(self, arrived: Mapping[int, int]) -> float:
-        """The work of these rows, by table, in one firing."""
+        """The work of these rows, by table, in one run."""
         return self._replayed(arrived).simulate((1,) * len(self.simulation.paths)).final
 
     def cost_has_changed(self, weights: Weights, own: OwnWeights) -> bool:
-        """Whether what runs cost now, and did not then, changes how much work is left for the trigger."""
-        now = replace(self.simulation, weights=weights, own=own)
+        """Whether the present cost of runs changes how much work is left for the trigger."""
+        now = replace(self.simulation, weights=weights, own_weights=own)
         paces = tuple(path.pace for path in self.schedule.paths)
         left, batch = now.simulate(paces).final, now.simulate((1,) * len(paces)).final
         if self.schedule.goal.seconds is not None:
@@ -74,7 +74,7 @@ class PeriodEstimate:
         return work_has_drifted(self.schedule.final_work * batch, left * self.schedule.batch_work)
 
     def misjudged_subplans(self, worked: Worked) -> Mapping[int, int]:
-        """Where subplans that have read most of what came wrote more rows than believed, or fewer: which."""
+        """The subplans that have read most of the arrived rows and wrote far more or fewer than estimated."""
         below = tables_below(self.simulation.plan, self.tables)
         read = [
             has_read_most(worked.rows_at_last_run.get(number, 0), rows_of(below[path], worked.arrived))
@@ -94,14 +94,14 @@ class PeriodEstimate:
     def corrections(
         self, arrived: Mapping[int, int], firings: Mapping[int, int], written: Mapping[int, int]
     ) -> Corrections:
-        """By how much more subplans write than was believed, where they wrote so many rows for what came.
+        """The factors between written and estimated rows of subplans, for the rows that arrived.
 
-        `firings` are those by path.
+        `firings`: the number of runs by path.
         """
         return corrections(self._replayed(arrived), self._paces(firings), written)
 
     def _worked(self, arrived: Mapping[int, int], firings: Mapping[int, int]) -> tuple[SimulatedSubplan, ...]:
-        """A period with these rows, by table, and firings, by path."""
+        """The simulated period with these rows, by table, and these runs, by path."""
         return self._replayed(arrived).simulate(self._paces(firings)).subplans
 
     def _paces(self, firings: Mapping[int, int]) -> Pacing:
@@ -109,7 +109,7 @@ class PeriodEstimate:
         return tuple(max(firings.get(number, 1), 1) for number in range(len(self.simulation.paths)))
 
     def _replayed(self, arrived: Mapping[int, int]) -> Simulation:
-        """The simulation of the period with the rows that came, by table."""
+        """The simulation of the period with the rows that arrived, by table."""
         arrivals = {
             buffer: scaled(expected, arrived.get(self.tables[buffer], 0))
             for buffer, expected in self.simulation.arrivals.items()
@@ -125,7 +125,7 @@ class PeriodEstimate:
         return {**features, "jobs": float(share.jobs)}
 
     def _seen(self, buffer: int, before: int, arrived: int) -> Seen:
-        """The rows that came, of which the expected share is taken to be retractions."""
+        """The arrived rows, of which the expected share is taken to be retractions."""
         share = self._retracted(buffer)
         return Seen(before, arrived * (1.0 - share), arrived * share)
 
@@ -142,7 +142,7 @@ class PeriodEstimate:
 
 
 def at_the_beginning(statistics: Statistics, arrived: Mapping[TableName, Arrivals]) -> Statistics:
-    """The statistics as they were before these rows came."""
+    """The statistics as they were before these rows arrived."""
     tables = dict(statistics.tables)
     for name, arrival in arrived.items():
         known = statistics.of(name)
@@ -151,23 +151,23 @@ def at_the_beginning(statistics: Statistics, arrived: Mapping[TableName, Arrival
 
 
 def changed_rows(arrivals: Arrivals) -> float:
-    """How many changed rows these arrivals are: an update is two."""
+    """The number of changed rows of these arrivals: an update is two."""
     return arrivals.inserts + 2 * arrivals.updates + arrivals.deletes
 
 
 def kind_of(rows: float, updates: float, deletes: float) -> Arrivals:
-    """Arrivals in the proportions of so many changes; new rows where there were none."""
+    """Arrivals in the proportions of these changes; all inserts if there were none."""
     return Arrivals(rows - 2 * updates - deletes, updates, deletes) if rows else Arrivals(1.0)
 
 
 def stated(kind: Arrivals, rows: float) -> Arrivals:
-    """Arrivals of so many rows as EXPECT counts them, of each kind in proportion: an update is one."""
+    """As many arrivals as EXPECT says, each kind in proportion; EXPECT counts an update once."""
     factor = rows / (kind.inserts + kind.updates + kind.deletes)
     return Arrivals(kind.inserts * factor, kind.updates * factor, kind.deletes * factor)
 
 
 def scaled(arrivals: Arrivals, rows: float) -> Arrivals:
-    """Arrivals of so many changed rows, of each kind in proportion; where none were expected, new ones."""
+    """Arrivals of this many changed rows, each kind in proportion; all inserts if none were expected."""
     expected = changed_rows(arrivals)
     if not expected:
         return Arrivals(rows)

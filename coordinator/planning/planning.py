@@ -1,6 +1,6 @@
-"""The one way from a SELECT to its plan: as its database describes it, bound, planned, for an engine.
+"""The one way from a SELECT to its plan: described by its database, bound, planned, taken on by an engine.
 
-The check at CREATE, EXPLAIN and the first firing all go it.
+The check at CREATE, EXPLAIN and the first run all use it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Maintainable:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of what is kept and how: of another one nothing can be used."""
+        """The fingerprint of what is computed and stored; what has another one cannot be used."""
         return fingerprint(self.planned.delta, self.planned.values, LAYOUT)
 
 
@@ -71,7 +71,7 @@ def bind_described(described: Described, signatures: Signatures) -> Bound:
 
 
 def bind_view(connection: Connection, view: int, signatures: Signatures) -> Bound:
-    """The SELECT of a hidden view as it stands now; ConcurrentChange where a part of it was dropped."""
+    """The SELECT of a hidden view as it is now; ConcurrentChange if a part of it was dropped."""
     described = read_described(connection, view)
     if described is None:
         raise ConcurrentChange("the standing query, or a relation that it reads, was dropped")
@@ -80,7 +80,7 @@ def bind_view(connection: Connection, view: int, signatures: Signatures) -> Boun
 
 @dataclass(frozen=True, slots=True)
 class KeptPlan:
-    """The plan that a query is computed by: its fingerprint, and what was known when it was made."""
+    """The plan that a query is computed by: its fingerprint, and the statistics it was made with."""
 
     fingerprint: str
     statistics: Statistics
@@ -89,7 +89,7 @@ class KeptPlan:
 def plan_as_kept(
     engine: Engine, bound: Bound, kept: KeptPlan | None, methods: tuple[Method, ...]
 ) -> Maintainable | None:
-    """The plan that the query is computed by, if it would be planned so again."""
+    """The plan that the query is computed by, if planning gives it again."""
     if kept is None:
         return None
     maintainable = plan_bound(engine, bound, kept.statistics, methods)
@@ -99,14 +99,14 @@ def plan_as_kept(
 def plan_bound(
     engine: Engine, bound: Bound, statistics: Statistics, methods: tuple[Method, ...]
 ) -> Maintainable:
-    """The plan by which it is worked, the same for the same statistics and methods; or a refusal."""
+    """The plan of the query, the same for the same statistics and methods; or a refusal."""
     tables = {table.name: table for table in bound.tables}
     planned = plan(bound.query, tables, statistics, methods=methods, environment=bound.environment)
     return taken_on(engine, bound, planned)
 
 
 def taken_on(engine: Engine, bound: Bound, planned: Planned) -> Maintainable:
-    """The plan as the engine computes it, and PostgreSQL what is left to it; or a refusal."""
+    """The plan with what the engine computes and what PostgreSQL does; or a refusal."""
     schemas = engine.schemas(planned.delta, bound.environment)
     names = {column: name_of(column) for column in references(*planned.values)}
     outputs = tuple(write(value, names, bound.collations) for value in planned.values)

@@ -1,4 +1,4 @@
-"""A standing query made ready to be worked: planned, compiled, and how its rows become those of its table."""
+"""Prepares a standing query: its plan, compiled, and how rows are computed for its table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from catalog.queries.running import Running, lock_query, plan_of, save_plan
 from coordinator.firing.work import Work, node_buffers
 from coordinator.planning.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
 from coordinator.planning.statistics import read_statistics, statistics_from_json, statistics_to_json
-from coordinator.publish.publishing import Answer, StoredColumn
+from coordinator.publish.publishing import ResultTable, StoredColumn
 from executors.executor import Engine
 from executors.rows import name_of
 from planner.delta.methods import methods_of
@@ -32,37 +32,37 @@ _TIMES: Final = (Plain.TIME, ListOf(Plain.TIME), Shaped(ListOf(Plain.TIME)))
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is done for a query, the table of its answer, and the tables that it reads."""
+    """The plan of a query, the table of its result, and the tables that it reads."""
 
     work: Work
-    answer: Answer
+    result_table: ResultTable
     tables: tuple[Table, ...]
 
 
 def prepare(
     connection: Connection, site: CaptureSite, engine: Engine, query: Running, signatures: Signatures
 ) -> Prepared:
-    """The query by the plan that is kept, so that its state can be used, or by a new one."""
+    """The query with the plan that is kept, so that its state can be used, or with a new one."""
     bound = bind_view(connection, query.view, signatures)
     kept = _kept_plan(connection, query)
     maintainable = plan_as_kept(engine, bound, kept, methods_of(query.options))
     if maintainable is None:
         has_long_numbers = kept is not None and kept.statistics.long_numbers
-        maintainable = _plan_anew(connection, site, engine, query, bound, has_long_numbers)
+        maintainable = _new_plan(connection, site, engine, query, bound, has_long_numbers)
     return prepare_planned(connection, query.id, query.result, bound, maintainable)
 
 
 def prepare_planned(
     connection: Connection, query: UUID, relation: int, bound: Bound, maintainable: Maintainable
 ) -> Prepared:
-    """The query by this plan, with its result in this table."""
+    """The query with this plan and this table of its result."""
     work = _work(query, bound, maintainable)
     _require_captured(connection, work)
-    return Prepared(work, _answer_table(connection, relation, work, maintainable), bound.tables)
+    return Prepared(work, _result_table(connection, relation, work, maintainable), bound.tables)
 
 
 def _require_captured(connection: Connection, work: Work) -> None:
-    """Raise an error unless the changes of tables tell all that the plan reads of them."""
+    """Raise an error unless the captured changes have all columns that the plan reads."""
     for buffer in work.plan.buffers:
         if not isinstance(buffer, TableBuffer):
             continue
@@ -79,7 +79,7 @@ def _kept_plan(connection: Connection, query: Running) -> KeptPlan | None:
     return None if before is None else KeptPlan(before.digest, statistics_from_json(before.statistics))
 
 
-def _plan_anew(
+def _new_plan(
     connection: Connection,
     site: CaptureSite,
     engine: Engine,
@@ -87,7 +87,7 @@ def _plan_anew(
     bound: Bound,
     has_long_numbers: bool,
 ) -> Maintainable:
-    """A plan for what is known now; what another one left is forgotten."""
+    """A plan with the statistics of now; what an earlier plan has stored is dropped."""
     statistics = replace(read_statistics(connection, bound.tables), long_numbers=has_long_numbers)
     maintainable = plan_bound(engine, bound, statistics, methods_of(query.options))
     described, pattern = statistics_to_json(statistics), node_buffers(query.id)
@@ -110,8 +110,10 @@ def _work(query: UUID, bound: Bound, maintainable: Maintainable) -> Work:
     )
 
 
-def _answer_table(connection: Connection, relation: int, work: Work, maintainable: Maintainable) -> Answer:
-    buffer = next(buffer for buffer in work.plan.buffers if buffer.number == work.plan.answer)
+def _result_table(
+    connection: Connection, relation: int, work: Work, maintainable: Maintainable
+) -> ResultTable:
+    buffer = next(buffer for buffer in work.plan.buffers if buffer.number == work.plan.result)
     assert isinstance(buffer, NodeBuffer)
     schema = work.schemas[buffer.number]
     stored = tuple(
@@ -122,4 +124,6 @@ def _answer_table(connection: Connection, relation: int, work: Work, maintainabl
         )
         for field in buffer.fields
     )
-    return Answer(relation, stored, maintainable.outputs, rounded_outputs(maintainable.planned.optimised))
+    return ResultTable(
+        relation, stored, maintainable.outputs, rounded_outputs(maintainable.planned.optimised)
+    )

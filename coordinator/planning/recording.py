@@ -1,4 +1,4 @@
-"""A schedule as the catalog keeps it, and as users read of it: pure."""
+"""A schedule as the catalog keeps it and users read it: pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.pace.simulation import Corrections, OwnWeights
 
 
 def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
-    """The paces, with what they cost and why they are so."""
+    """The paces of all paths, with their work and reasons."""
     works = {subplan.writes: sum(subplan.firings) for subplan in schedule.subplans}
     return [
         PacedPath(
@@ -31,7 +31,7 @@ def paced_paths(schedule: Schedule, plan: DeltaPlan) -> Sequence[PacedPath]:
 
 
 def subplan_texts(plan: DeltaPlan, corrections: Corrections, own: OwnWeights) -> Sequence[SubplanText]:
-    """The parts, with what is known of the estimates of their rows, and of what they cost."""
+    """The subplans, with the corrections of their rows and their own weights."""
     costs = {buffer: json.dumps(asdict(weights)) for buffer, weights in own.items()}
     return [
         SubplanText(

@@ -1,4 +1,4 @@
-"""What PostgreSQL knows of its tables, for the planner; and the same as JSON, to be kept with a plan."""
+"""PostgreSQL's statistics of tables, for the planner; and as JSON, to be kept with a plan."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from planner.facts.instants import number_of
 
 
 def read_statistics(connection: Connection, tables: Iterable[Table]) -> Statistics:
-    """The statistics that PostgreSQL has now; none of a table that was dropped meanwhile."""
+    """The statistics that PostgreSQL has now; none for a table that was dropped meanwhile."""
     return statistics_of(read_sizes(connection, [table.oid for table in tables]))
 
 
 def statistics_of(tables: Iterable[Sizes]) -> Statistics:
-    """The statistics of tables, from what `gavial.sizes` gives of each."""
+    """The statistics of tables, from the rows of `gavial.sizes`."""
     return Statistics(
         {
             TableName(table["schema"], table["name"]): _table(float(table["rows"]), table["columns"])
@@ -61,7 +61,7 @@ def statistics_from_json(described: dict[str, Any] | list[Any]) -> Statistics:
 
 
 def _table(rows: float, columns: Iterable[Sequence[Any]]) -> TableStatistics:
-    """A table's, from its rows and the columns as pg_stats has them, the type's oid before the bounds."""
+    """A table's statistics: its rows, and its columns as in pg_stats with the type's oid before bounds."""
     rows = max(rows, 1.0)
     return TableStatistics(rows, _columns(rows, columns))
 

@@ -95,7 +95,7 @@ class DatabaseShell:
         """Let go of what is under way: it is certain not to be published."""
         self._verifications.release()
         for result in self._results.values():
-            result.standing.discard(result.ready)
+            result.standing.discard(result.computed)
         self._results.clear()
 
     def seconds(self) -> float:
@@ -111,13 +111,13 @@ class DatabaseShell:
         connection, query, position = self._connection, action.due.query, action.publication.position
         try:
             if action.is_awaited:
-                words = _progress(action)
+                words = _turn_text(action)
                 tell_refreshes(connection, action.publication.members, words)
             standing = self._queries.get(connection, query)
             is_kept = self._queries.until_changed(connection, query)
             require_copied_before(connection, query.id, position)
-            require_unlocked(connection, standing.prepared.answer.relation)
-            ready = standing.fire(
+            require_unlocked(connection, standing.prepared.result_table.relation)
+            computed = standing.fire(
                 connection,
                 query,
                 position,
@@ -135,7 +135,7 @@ class DatabaseShell:
                 self._queries.clear()
             log_failure(log, query, loss or error)
             return Failed(failure_of(loss or error), isinstance(error, EngineLost) and loss is None)
-        self._results[query.id] = Result(query, standing, ready)
+        self._results[query.id] = Result(query, standing, computed)
         return Computed()
 
     def publish(self, action: Publish) -> Published:
@@ -151,9 +151,9 @@ class DatabaseShell:
             errors |= publish(connection, self._site.epoch, current, waiting)
         for result in results:
             if result.query.id not in errors:
-                result.standing.settle(result.ready)
+                result.standing.settle(result.computed)
                 continue
-            result.standing.discard(result.ready, connection)
+            result.standing.discard(result.computed, connection)
             if (error := errors[result.query.id]) is not None:
                 log_failure(log, result.query, error)
         return Published(
@@ -165,7 +165,7 @@ class DatabaseShell:
         """Discard results that were computed."""
         for id in action.publication.computed:
             result = self._results.pop(id)
-            result.standing.discard(result.ready, self._connection)
+            result.standing.discard(result.computed, self._connection)
 
     def note(self, note: Note) -> bool:
         """Record something; False if that failed by a fault of the query's own."""
@@ -274,7 +274,7 @@ class DatabaseShell:
                 assert_never(note)
 
 
-def _progress(action: Compute) -> str | None:
+def _turn_text(action: Compute) -> str | None:
     """What is told to those who wait for several results while one is computed."""
     count, place = len(action.publication.members), len(action.publication.computed) + 1
     if count == 1:

@@ -1,1 +1,1 @@
-"""Changes of a result to rows of its table."""
+"""Writes the changes of a result into its table."""

@@ -17,16 +17,16 @@ from sources.decode.arrow import is_shaped, is_written
 
 _NEAR_DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 _NEAR: Final = tuple(day * MICROSECONDS_A_DAY for day in _NEAR_DAYS)
-"""Between them Arrow writes what PostgreSQL reads: not years before Christ, of five digits, or infinite."""
+"""Between these Arrow writes timestamps that PostgreSQL reads: none BC, of five digits, or infinite."""
 
 
 def as_csv(
     table: pa.Table, times: frozenset[str] = frozenset(), infinite_intervals: bool = True
 ) -> pa.Buffer:
-    """The rows in the form of COPY (FORMAT csv): NULL is nothing at all, text is in quotes.
+    """The rows in the form of COPY (FORMAT csv): NULL is empty, text is in quotes.
 
-    The columns named in `times` have times of day, or arrays of them, as microseconds. Where there are no
-    `infinite_intervals` the largest interval is one like others.
+    The columns named in `times` have times of day, or arrays of them, as microseconds. Without
+    `infinite_intervals` the largest interval is a finite one.
     """
     interval = _interval if infinite_intervals else _finite_interval
     named = zip(table.column_names, table.columns, strict=True)
@@ -38,7 +38,7 @@ def as_csv(
 
 
 def _written(column: pa.Array, interval: Callable[..., str], is_time: bool = False) -> pa.Array:
-    """The column as text or as what the CSV writer writes as PostgreSQL reads it."""
+    """The column as text, or in a type that the CSV writer writes as PostgreSQL reads it."""
     type = column.type
     match type:
         case _ if is_time and pa.types.is_integer(type):
@@ -63,7 +63,7 @@ def _written(column: pa.Array, interval: Callable[..., str], is_time: bool = Fal
 
 
 def _written_as(column: pa.Array, interval: Callable[..., str]) -> pa.Array:
-    """The text where there is one; `field` would give those of rows that are NULL as well."""
+    """The texts; unlike with `field`, NULL for rows that are NULL."""
     value, text = column.flatten()
     return (
         text

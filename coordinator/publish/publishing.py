@@ -1,4 +1,4 @@
-"""An answer's changes become rows of its table, in bulk, in the transaction that moves its position."""
+"""Writes the changes of a result into its table, in bulk, in the transaction that moves its position."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from coordinator.publish.copy_rows import as_csv
 _LOCK_SECONDS: Final = 1.5
 _LOCK_PAUSE_SECONDS: Final = 0.005
 _SLICE_ROWS: Final = 100_000
-"""So many rows at a time are turned into text to be copied."""
+"""The rows that are turned into text for COPY at a time."""
 
 _INFINITE_INTERVALS: Final = 170_000
 """The version from which on intervals may be infinite."""
 
-# Rows are found again by this hash and by equality to the byte: a retraction repeats its row verbatim.
+# Rows are found by this hash and by byte equality: a retraction repeats its row verbatim.
 _HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column of what was computed: the name it has there, and its type as PostgreSQL writes it.
+    """A column of the computed rows: its name there, and its type as PostgreSQL writes it.
 
-    The type is no domain: what a domain forbids may come of an outer join.
-    `has_times` says that it has times of day, or arrays of them: they are computed as microseconds.
+    The type is no domain, since an outer join may make NULLs that a domain forbids. `has_times`: its values
+    are times of day, or arrays of them, computed as microseconds.
     """
 
     name: str
@@ -44,10 +44,10 @@ class StoredColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The table of an answer, and how its columns come from those computed: expressions over their names.
+class ResultTable:
+    """The table of a result, and its columns as expressions over the names of computed columns.
 
-    `rounded` tells the columns whose last digits hang on the order in which floats were added.
+    `rounded`: the columns whose last digits depend on the order in which floats were added.
     """
 
     relation: int
@@ -57,19 +57,19 @@ class Answer:
 
 
 def apply_changes(
-    connection: Connection, answer: Answer, changes: pa.Table, anew: bool = False
+    connection: Connection, table: ResultTable, changes: pa.Table, from_scratch: bool = False
 ) -> tuple[int, int]:
-    """Delete and insert what `changes` says (the stored columns, then `weight`); how many rows of each.
+    """Delete and insert rows by `changes` (the stored columns, then `weight`); how many of each.
 
-    Within the caller's transaction. Rows that are deleted and inserted alike cancel each other first.
-    With `anew` the changes are all of the answer, whatever the table holds.
+    Within the caller's transaction. Equal rows that are deleted and inserted cancel each other first. With
+    `from_scratch` the changes are the whole result, whatever the table holds.
     """
-    if changes.num_rows == 0 and not anew:
+    if changes.num_rows == 0 and not from_scratch:
         return 0, 0
-    permit_writing(connection, answer.relation)
-    name = table_name(connection, answer.relation)
-    _load(connection, answer, changes)
-    connection.execute(_finished(answer, name, _columns(connection, answer.relation), anew))
+    permit_writing(connection, table.relation)
+    name = table_name(connection, table.relation)
+    _load(connection, table, changes)
+    connection.execute(_finished(table, name, _columns(connection, table.relation), from_scratch))
     deleted = _delete(connection, name)
     failpoint("publish: deleted")
     inserted = connection.execute(
@@ -83,10 +83,10 @@ def apply_changes(
 
 
 def add_columns(connection: Connection, relation: int, view: int) -> None:
-    """Give the table the columns of the query that it lacks.
+    """Add to the table the columns of the query that it lacks.
 
-    Within the caller's transaction, which writes their values too. A moment in which nobody reads the table
-    is sought for a while, so that no reader waits behind somebody who reads for long.
+    Within the caller's transaction, which writes their values too. It tries for a while to find a moment in
+    which nobody reads the table, so that no reader has to wait behind a long one.
     """
     end = time.monotonic() + _LOCK_SECONDS
     while not _is_locked_alone(connection, table_name(connection, relation), last=time.monotonic() > end):
@@ -105,11 +105,11 @@ def _is_locked_alone(connection: Connection, name: Identifier, *, last: bool) ->
     return True
 
 
-def lock_answer(connection: Connection, relation: int) -> None:
+def lock_result(connection: Connection, relation: int) -> None:
     """Take the lock under which rows are written, before the first of them, and without waiting for anybody.
 
     Whoever drops the table has it locked and waits for the row of its query, which the caller holds: to wait
-    here would be a deadlock, and might fail their statement. Who only renames it is met here as well.
+    here would be a deadlock, and might fail their statement. The same holds for renaming it.
     """
     name = table_name(connection, relation)
     try:
@@ -119,9 +119,9 @@ def lock_answer(connection: Connection, relation: int) -> None:
 
 
 def require_unlocked(connection: Connection, relation: int) -> None:
-    """Raise what PostgreSQL says if rows could not be written now: then nothing need be computed."""
+    """Raise PostgreSQL's error if rows could not be written now; then nothing need be computed."""
     with connection.transaction():
-        lock_answer(connection, relation)
+        lock_result(connection, relation)
 
 
 def table_name(connection: Connection, relation: int) -> Identifier:
@@ -138,19 +138,19 @@ def table_name(connection: Connection, relation: int) -> Identifier:
     return Identifier(name.schema, name.name)
 
 
-def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
+def _load(connection: Connection, table: ResultTable, changes: pa.Table) -> None:
     """What was computed, as it lies in the warehouse."""
     columns: list[Composed] = [
         SQL("{name} {type}").format(name=Identifier(column.name), type=SQL(column.type))
-        for column in answer.stored
+        for column in table.stored
     ]
     connection.execute(
         SQL("CREATE TEMPORARY TABLE gavial_computed ({columns}) ON COMMIT DROP").format(
             columns=SQL(", ").join([*columns, SQL("weight pg_catalog.int8")])
         )
     )
-    ordered = changes.select([*(column.name for column in answer.stored), "weight"])
-    times = frozenset(column.name for column in answer.stored if column.has_times)
+    ordered = changes.select([*(column.name for column in table.stored), "weight"])
+    times = frozenset(column.name for column in table.stored if column.has_times)
     infinite_intervals = connection.info.server_version >= _INFINITE_INTERVALS
     with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
         for start in range(0, ordered.num_rows, _SLICE_ROWS):
@@ -159,7 +159,7 @@ def _load(connection: Connection, answer: Answer, changes: pa.Table) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the table, and if its type is a domain that domain as PostgreSQL writes it."""
+    """A column of the table; `domain`: its type if that is a domain, as PostgreSQL writes it."""
 
     name: str
     domain: str | None
@@ -179,7 +179,7 @@ def _columns(connection: Connection, relation: int) -> tuple[_Column, ...]:
 
 
 def _value(value: str, column: _Column, table: Identifier) -> Composed:
-    """A column's value; a NULL is not cast to a domain, which may forbid what an outer join makes."""
+    """A column's value; a NULL is not cast to a domain, which may forbid it."""
     if column.domain is None:
         return Composed([SQL(value)])
     return SQL(
@@ -187,10 +187,12 @@ def _value(value: str, column: _Column, table: Identifier) -> Composed:
     ).format(value=SQL(value), domain=SQL(column.domain), table=table, column=Identifier(column.name))
 
 
-def _finished(answer: Answer, name: Identifier, columns: Sequence[_Column], anew: bool) -> Composed:
-    """The answer's own rows, each once with its sum of weights; those it has count against it if `anew`."""
+def _finished(
+    table: ResultTable, name: Identifier, columns: Sequence[_Column], from_scratch: bool
+) -> Composed:
+    """The rows of the result, each once with its sum of weights, minus present rows if `from_scratch`."""
     present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
-    values = [_value(value, column, name) for value, column in zip(answer.finish, columns, strict=True)]
+    values = [_value(value, column, name) for value, column in zip(table.finish, columns, strict=True)]
     return SQL(
         "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
         "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
@@ -203,12 +205,12 @@ def _finished(answer: Answer, name: Identifier, columns: Sequence[_Column], anew
         hash=SQL(_HASH).format(row=SQL("row")),
         values=SQL(", ").join(values),
         table=name,
-        present=present if anew else SQL(""),
+        present=present if from_scratch else SQL(""),
     )
 
 
 def _delete(connection: Connection, name: Identifier) -> int:
-    """Take out as many rows equal to each retraction as it says, whichever of equals."""
+    """Delete as many rows equal to each retraction as its weight says, whichever of equals."""
     owed: int = value_of(
         connection,
         "SELECT coalesce(-pg_catalog.sum(weight), 0)::int8 FROM pg_temp.gavial_change WHERE weight < 0",

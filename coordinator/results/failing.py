@@ -1,4 +1,4 @@
-"""Errors of queries: as clients are told them, in the log, and those that are no query's own."""
+"""Errors of queries: as clients are told them, in the log, and which of them end more than one query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from catalog.queries.running import Failure, Running
 
 
 def failure_of(error: Exception) -> Failure:
-    """The error as clients are told it; one that nobody foresaw is an internal error, as PostgreSQL's are."""
+    """The error as clients are told it; an unforeseen one is an internal error."""
     match error:
         case Error():
             return Failure(error.sqlstate, error.message, error.detail, error.hint, error.of_values)
@@ -31,7 +31,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def log_failure(log: logging.Logger, query: Running, error: Exception, work: str = "result") -> None:
-    """One line for an error that queries may have, where it was raised for one that nobody foresaw."""
+    """Log one line; for an unforeseen error also where it was raised."""
     foreseen = isinstance(error, Error | psycopg.Error)
     level = logging.INFO if foreseen else logging.ERROR
     trace = None if foreseen else error
@@ -39,13 +39,13 @@ def log_failure(log: logging.Logger, query: Running, error: Exception, work: str
 
 
 def ends_all(error: Exception, connection: Connection) -> bool:
-    """Whether the error is no query's own: then no other one can be worked on either."""
+    """Whether the error is not a single query's: then no other query can be computed either."""
     return isinstance(error, Fenced) or connection.closed
 
 
 @contextmanager
 def contained(log: logging.Logger, connection: Connection, query: Running, work: str) -> Iterator[None]:
-    """Keep an error of one query's work from the others: it is written into the log."""
+    """Contain errors of one query's work: they are logged, and others go on."""
     try:
         yield
     except Exception as error:

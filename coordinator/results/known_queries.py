@@ -1,4 +1,4 @@
-"""The standing queries of a database that are planned, each as it was planned last."""
+"""The planned standing queries of a database, each with its latest plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sources.warehouse.site import CaptureSite
 
 
 class KnownQueries:
-    """Plans queries when they are first asked for, and when they are not what they were any more."""
+    """Plans queries when they are first asked for, and again when they have changed."""
 
     def __init__(self, site: CaptureSite, engine: EngineThread, stop: threading.Event) -> None:
         self._site = site
@@ -28,7 +28,7 @@ class KnownQueries:
         self._signatures: Signatures | None = None
 
     def get(self, connection: Connection, query: Running) -> StandingQuery:
-        """The query as it is planned."""
+        """The query with its plan."""
         known = self._known.get(query.id)
         if known is None or not known.is_planned_for(connection, query):
             known = StandingQuery.plan(connection, self._site, self._engine, query, self._types())
@@ -36,7 +36,7 @@ class KnownQueries:
         return known
 
     def is_current(self, standing: StandingQuery) -> bool:
-        """Whether it is how its query is planned now; a later plan may have begun to compute from scratch."""
+        """Whether this is the query's latest plan; a later one may have begun to compute from scratch."""
         return self._known.get(standing.query.id) is standing
 
     def forget(self, queries: Collection[UUID]) -> None:
@@ -45,11 +45,11 @@ class KnownQueries:
             self._known.pop(id, None)
 
     def clear(self) -> None:
-        """Forget all plans, because where they have read up to is not what it was."""
+        """Forget all plans, because their offsets have changed."""
         self._known.clear()
 
     def until_changed(self, connection: Connection, query: Running) -> Callable[[], bool]:
-        """Tells whether what is computed for the query is still wanted: it is what it was."""
+        """A function that tells whether the query is unchanged, so that its result is still wanted."""
         return lambda: not self._stop.is_set() and is_wanted(connection, query)
 
     def _types(self) -> Signatures:

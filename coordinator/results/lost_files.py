@@ -16,9 +16,9 @@ from sources.warehouse.site import CaptureSite
 def loss_behind(
     connection: Connection, site: CaptureSite, error: Exception, query: UUID, position: int
 ) -> Exception | None:
-    """What an error of a query at a position comes from, if files are lost: they are made anew from now on.
+    """The loss behind an error of a query, if files are lost; they are made again from now on.
 
-    They may have been made anew while they were read, and all may be away for a while.
+    They may have been replaced while they were read, and the whole warehouse may be away for a while.
     """
     if not isinstance(error, DamagedBatch | EngineFailed | InputOutputError | OSError):
         return None

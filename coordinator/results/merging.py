@@ -1,4 +1,4 @@
-"""Keeps the batches of a database few: one merge at a time, whenever nothing else is to be done."""
+"""Keeps the number of batches low: one merge at a time, whenever there is nothing else to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 from psycopg import Connection
 
-from catalog.capture.captured import copy_anew
+from catalog.capture.captured import copy_again
 from catalog.errors import DamagedBatch, InputOutputError
 from catalog.queries.mergeable_buffers import Mergeable, next_mergeable
 from coordinator.decide.actions import MergeOutcome
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Merging:
-    """For the one thread that reads batches to compute answers, between two of them.
+    """Merges batches in the thread that computes results, between two of them.
 
-    Capture as well reads batches of tables, where a TRUNCATE takes them back: what was merged is deleted when
-    it has come further, for it has ended then whatever it was at.
+    Capture reads batches too, to take back rows at a TRUNCATE. So merged files are deleted only after capture
+    has advanced, when it has finished whatever it was reading.
     """
 
     def __init__(self, site: CaptureSite, captured: Callable[[], int]) -> None:
@@ -33,11 +33,11 @@ class Merging:
         self._discarded: SimpleQueue[tuple[str, ...]] = SimpleQueue()
 
     def discard(self, files: Iterable[str]) -> None:
-        """Have files removed that no manifest names and capture does not read; any thread may ask."""
+        """Have files removed that neither the manifest names nor capture reads; any thread may call this."""
         self._discarded.put(tuple(files))
 
     def remove_discarded(self) -> None:
-        """Remove the files that others have discarded since."""
+        """Remove the files that other threads have discarded since."""
         while not self._discarded.empty():
             self._site.warehouse.remove(self._discarded.get())
 
@@ -52,7 +52,7 @@ class Merging:
         except (DamagedBatch, InputOutputError, OSError) as error:
             log.error("buffer %s cannot be merged: %s", mergeable.buffer, error)
             if isinstance(error, DamagedBatch):
-                copy_anew(connection, self._site.epoch, mergeable.buffer, error.message)
+                copy_again(connection, self._site.epoch, mergeable.buffer, error.message)
             return MergeOutcome.FAILED
         return MergeOutcome.MERGED
 

@@ -48,7 +48,7 @@ _FIT_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """What the tables of a query held at its answer."""
+    """The sizes of a query's tables at its latest result."""
 
     position: int | None
     statistics: Statistics
@@ -76,7 +76,7 @@ class PaceChoice:
         return False
 
     def choose(self, connection: Connection, query: Running, is_same_period: bool) -> None:
-        """Choose paces; what was expected before counts where they were chosen in the same period before."""
+        """Choose paces; if they were chosen in this period before, earlier expectations count."""
         with contained(log, connection, query, "paces"):
             period = periods(connection, [query.id])[query.id]
             self._choose(connection, query, period if is_same_period else replace(period, expected={}))
@@ -91,7 +91,7 @@ class PaceChoice:
         known = self._known_weights(connection)
         if standing.estimate.cost_has_changed(known, _own_weights(connection, query, known)):
             return True
-        return not standing.is_anew and bool(
+        return not standing.begins_from_scratch and bool(
             standing.estimate.misjudged_subplans(_worked(connection, query, period))
         )
 
@@ -130,7 +130,7 @@ class PaceChoice:
         arrivals: Mapping[TableName, Arrivals],
         period: Period,
     ) -> Statistics:
-        """The statistics at the period's beginning: read once, less what had come by then."""
+        """The statistics at the beginning of the period: read once, minus the rows that had arrived since."""
         began = self._beginnings.get(query.id)
         if began is None or began.position != query.position:
             tables = standing.prepared.tables
@@ -142,7 +142,7 @@ class PaceChoice:
         return began.statistics
 
     def _known_weights(self, connection: Connection) -> Weights:
-        """The weights that were fitted last; now and then they are fitted anew to what was measured."""
+        """The weights fitted last; now and then they are fitted again to measured runs."""
         now = time.monotonic()
         if self._weights is None:
             self._weights = weights_from(weights(connection) or {})
@@ -168,7 +168,7 @@ def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Ma
 def _corrections(
     connection: Connection, query: Running, standing: StandingQuery, period: Period
 ) -> Corrections:
-    """What the period that has ended tells of the estimates, else the one under way; else what is known."""
+    """Corrections from the period that has ended, else from the one under way; else those known before."""
     estimate, id = standing.estimate, query.id
     if estimate is None:
         return corrections_of(connection, id)
@@ -176,7 +176,7 @@ def _corrections(
         return estimate.corrections(
             standing.arrived, firings(connection, id, 1), rows_written(connection, id, 1)
         )
-    if standing.is_anew:  # what is written is not only what came
+    if standing.begins_from_scratch:  # computing from scratch writes more than the arrived rows
         return estimate.simulation.corrections
     worked = _worked(connection, query, period)
     return estimate.corrections(worked.arrived, worked.firings, estimate.misjudged_subplans(worked))
@@ -193,7 +193,7 @@ def _worked(connection: Connection, query: Running, period: Period) -> Worked:
 
 
 def _is_reachable(schedule: Schedule, known: Weights, comes: bool) -> bool | None:
-    """None where it is not known what comes, and so not what that leaves for the trigger."""
+    """Whether the goal can be met; None while it is unknown how many rows will arrive."""
     if not comes and is_wish(schedule.goal):
         return None
     return schedule.reachable * schedule.batch_work <= limit_of(schedule.goal, schedule.batch_work, known)

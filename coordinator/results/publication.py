@@ -23,15 +23,15 @@ class Result:
 
     query: Running
     standing: StandingQuery
-    ready: ComputedChanges
+    computed: ComputedChanges
 
 
 def publish(
     connection: Connection, epoch: int, results: Sequence[Result], waiting: Mapping[UUID, Waiting]
 ) -> dict[UUID, Exception | None]:
-    """The queries that could not be published, and why; None for one that is not what it was.
+    """The queries that could not be published, and why; None for one that has changed.
 
-    A commit whose outcome is unknown leaves all files.
+    If the outcome of the commit is unknown, all files are kept.
     """
     errors: dict[UUID, Exception | None] = {}
     with held_epoch(connection, epoch):
@@ -50,8 +50,8 @@ def publish(
 
 
 def _publish_one(connection: Connection, result: Result, waiting: Waiting) -> bool:
-    query, ready = result.query, result.ready
-    if not result.standing.publish(connection, query, ready, waiting.moment, waiting.since):
+    query, computed = result.query, result.computed
+    if not result.standing.publish(connection, query, computed, waiting.moment, waiting.since):
         return False
-    finish_refreshes(connection, query.id, ready.position)
+    finish_refreshes(connection, query.id, computed.position)
     return True

@@ -1,9 +1,9 @@
-"""A standing query from its plan to its published answer."""
+"""A standing query, from its plan to its published result."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -50,7 +50,7 @@ from coordinator.decide.pacing import Paced, tables_below
 from coordinator.firing.batches import BatchIndex
 from coordinator.firing.engine import EngineThread
 from coordinator.firing.outcome import RunOutcome
-from coordinator.firing.progress import Progress, Telling
+from coordinator.firing.progress import Progress, Telling, Wanted
 from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import (
     NOTHING_READ,
@@ -63,7 +63,7 @@ from coordinator.firing.work import (
 )
 from coordinator.planning.period_estimate import PeriodEstimate
 from coordinator.planning.prepared import Prepared, prepare
-from coordinator.publish.publishing import add_columns, apply_changes, lock_answer
+from coordinator.publish.publishing import add_columns, apply_changes, lock_result
 from coordinator.results.rare_values import PLANNED_ANEW, note_rare_values
 from executors.executor import Executor
 from executors.rows import arrow_schema
@@ -76,10 +76,10 @@ _WIDER: Final = "a table is copied again, with room for all of its values"
 
 @dataclass(frozen=True, slots=True)
 class ComputedChanges:
-    """An answer that is computed and not yet published: its changes, and where all subplans are then.
+    """A result that is computed and not yet published: its changes, and the offsets of all subplans after it.
 
-    `anew`: the changes are all of the answer. `rebuilt`: so is all that was computed on the way. Without
-    `fired` there was nothing to do. `base`: where the subplans were when it was begun.
+    `from_scratch`: the changes are the whole result. `rebuilt`: the intermediate results were computed from
+    scratch too. Without `fired` there was nothing to do. `base`: the offsets when the computation began.
     """
 
     position: int
@@ -87,15 +87,15 @@ class ComputedChanges:
     fired: RunOutcome | None
     changes: pa.Table
     offsets: Offsets
-    anew: bool
+    from_scratch: bool
     base: Offsets
     rebuilt: bool = False
 
 
 @dataclass(slots=True)
 class StandingQuery:
-    """What is known of a query while it is worked; `arrived`: the rows of the period that ended last, until
-    its estimates are corrected by it. `is_outgrown`: its plan will not do any more."""
+    """A planned query and its progress. `arrived`: the rows of the period that ended last, until its
+    estimates are corrected by them. `is_outgrown`: its plan has to be replaced."""
 
     site: CaptureSite
     engine: EngineThread
@@ -115,7 +115,7 @@ class StandingQuery:
         query: Running,
         signatures: Signatures,
     ) -> StandingQuery:
-        """The query with the plan that it had before, or with a new one where that cannot be used."""
+        """The query with the plan that is kept, or with a new one if that cannot be used."""
         tables = tables_of(connection, query.id)
         prepared = prepare(connection, site, engine.engine, query, signatures)
         return StandingQuery(
@@ -124,41 +124,43 @@ class StandingQuery:
 
     @property
     def work(self) -> Work:
-        """What is computed for the query."""
+        """The plan of the query, and how its buffers are stored."""
         return self.prepared.work
 
     @property
-    def is_anew(self) -> bool:
-        """Whether nothing of its plan is published: its next answer is computed from scratch."""
+    def begins_from_scratch(self) -> bool:
+        """Whether its plan has published nothing yet, so that the next result is computed from scratch."""
         return self._published not in self.offsets
 
     def is_planned_for(self, connection: Connection, query: Running) -> bool:
-        """Whether the methods wanted, and the tables that it reads, are still those of the plan."""
+        """Whether the plan is still for the wanted methods and the tables that the query reads."""
         alike = methods_of(self.query.options) == methods_of(query.options)
         alike = alike and not self.is_outgrown
         return alike and query.status != "initialising" and self.tables == tables_of(connection, query.id)
 
     def fire(
-        self, connection: Connection, query: Running, position: int, anew: bool, wanted: Callable[[], bool]
+        self, connection: Connection, query: Running, position: int, from_scratch: bool, wanted: Wanted
     ) -> ComputedChanges:
         """Compute the result at a position, without publishing it."""
         self._require_storable(connection, position)
-        anew = anew or query.status == "initialising" or self.is_anew
-        schema = arrow_schema(self.work.schemas[self.work.plan.answer])
-        if not anew and self._is_flushed() and rows_behind(connection, self._positions()) == 0:
-            return ComputedChanges(position, 0, None, schema.empty_table(), self.offsets, anew, self.offsets)
+        from_scratch = from_scratch or query.status == "initialising" or self.begins_from_scratch
+        schema = arrow_schema(self.work.schemas[self.work.plan.result])
+        if not from_scratch and self._is_flushed() and rows_behind(connection, self._positions()) == 0:
+            return ComputedChanges(
+                position, 0, None, schema.empty_table(), self.offsets, from_scratch, self.offsets
+            )
         try:
-            return self._fire(connection, position, anew, False, wanted)
+            return self._fire(connection, position, from_scratch, False, wanted)
         except Error as error:
             if not error.of_values:
                 raise
             if not self.offsets and not has_come_since_copied(connection, query.id):
                 self._outgrow(connection, error)
                 raise
-            # A row may be to blame that was taken back since: only what is there now counts.
+            # A row that was deleted since may be to blame, so only rows that are there now are read.
             return self._refire(connection, position, wanted)
 
-    def _refire(self, connection: Connection, position: int, wanted: Callable[[], bool]) -> ComputedChanges:
+    def _refire(self, connection: Connection, position: int, wanted: Wanted) -> ComputedChanges:
         try:
             return self._fire(connection, position, True, True, wanted)
         except Error as error:
@@ -166,15 +168,15 @@ class StandingQuery:
             raise
 
     def _outgrow(self, connection: Connection, error: Error) -> None:
-        """Have it planned anew, once, where it failed by values that its plan does not reckon with."""
+        """Have the query planned again, once, if it failed by values that its plan does not expect."""
         if note_rare_values(connection, self.site, self.work, error):
             self.is_outgrown = True
             raise ConcurrentChange(PLANNED_ANEW) from error
 
     def _require_storable(self, connection: Connection, position: int) -> None:
-        """No column that is read has a value in it that is not in the warehouse.
+        """Raise an error if a column that is read has values that the warehouse does not hold.
 
-        Where there can be room for it, the table is copied again.
+        If another type has room for them, the table is copied again.
         """
         unstorable = self._without_room(connection, position)
         if not unstorable:
@@ -185,7 +187,7 @@ class StandingQuery:
                 for buffer, column in unstorable
                 if widen(connection, self.work.tables[buffer], self.work.attribute(buffer, column))
             }
-        # Meanwhile such a copy may have ended that another query asked for.
+        # Another query may have asked for that copy, which may have ended meanwhile.
         left = self._without_room(connection, position)
         for (buffer, column), why in left.items():
             if (buffer, column) not in helped:
@@ -193,10 +195,10 @@ class StandingQuery:
         raise ConcurrentChange(_WIDER)
 
     def _without_room(self, connection: Connection, position: int) -> dict[tuple[int, int], str]:
-        """The columns that it reads, by buffers and their numbers in the plan, with such a value; and why."""
+        """The columns with such values, by buffer and number in the plan, and the reason for each."""
         names = {buffer: self.work.name(buffer) for buffer in self.work.tables}
         values = unstorable_columns(connection, frozenset(names.values()), position)
-        # Several buffers are of one table where a query reads it several times, each with columns of its own.
+        # A query that reads a table several times has several buffers of it, each with columns of its own.
         return {
             (buffer, number): values[name, column]
             for buffer, name in names.items()
@@ -205,7 +207,7 @@ class StandingQuery:
         }
 
     def _fire(
-        self, connection: Connection, position: int, anew: bool, rebuild: bool, wanted: Callable[[], bool]
+        self, connection: Connection, position: int, from_scratch: bool, rebuild: bool, wanted: Wanted
     ) -> ComputedChanges:
         index = self._batch_index(connection, self.work.tables if rebuild else self.work.schemas)
         offsets = NOTHING_READ if rebuild else self.offsets
@@ -224,17 +226,17 @@ class StandingQuery:
         except Exception:
             telling.end()
             raise
-        answer = self.work.plan.answer
-        last = fired.offsets[answer, self._published[1]]
-        since = 0 if anew else self.offsets.get(self._published, 0)
-        changes = index.rows(answer, (since, last), arrow_schema(self.work.schemas[answer]))
+        result = self.work.plan.result
+        last = fired.offsets[result, self._published[1]]
+        since = 0 if from_scratch else self.offsets.get(self._published, 0)
+        changes = index.rows(result, (since, last), arrow_schema(self.work.schemas[result]))
         telling.tell(f"publishing {changes.num_rows:,} changed rows")
         period = {(PUBLISHED, self.work.name(table)): position for table in self.work.tables}
         reached = {**fired.offsets, **period, self._published: last}
-        return ComputedChanges(position, number, fired, changes, reached, anew, self.offsets, rebuild)
+        return ComputedChanges(position, number, fired, changes, reached, from_scratch, self.offsets, rebuild)
 
     def paced(self, connection: Connection) -> tuple[Paced, ...]:
-        """The query's paths, from the tables to the result, as far as they are run between triggers."""
+        """The paths that are run between triggers, from the tables to the result."""
         paces = paces_of(connection, self.query.id)
         below = tables_below(self.work.plan, self.work.tables)
         return tuple(
@@ -250,11 +252,12 @@ class StandingQuery:
         position: int,
         due: Mapping[Path, int],
         consolidate: bool,
-        wanted: Callable[[], bool],
+        wanted: Wanted,
     ) -> bool:
-        """Fire what is due between triggers, and commit it; each path with the rows of the period so far.
+        """Run the due paths between triggers, and commit; each has the rows of the period that arrived so
+        far.
 
-        `consolidate`: nothing is looked at that was taken back. False if the query is not what it was.
+        `consolidate`: rows that were deleted since are not read. False if the query has changed.
         """
         numbers = {path: number for number, path in enumerate(paths(self.work.plan))}
         index = self._batch_index(connection, self.work.schemas)
@@ -278,7 +281,7 @@ class StandingQuery:
                     committed = True
                 failpoint("ahead: before commit")
         except psycopg.Error:
-            committed = connection.closed  # then nobody knows
+            committed = connection.closed  # then it is unknown whether it was
             raise
         finally:
             if not committed:
@@ -288,36 +291,41 @@ class StandingQuery:
         return committed
 
     def _is_as_planned(self, connection: Connection, query: Running) -> bool:
-        """Whether it is what it was, and so are its tables; it stays so until the transaction ends."""
+        """Whether the query and its tables are as planned; they stay so until the transaction ends."""
         return hold_query(connection, query) and self.tables == tables_of(connection, query.id)
 
     def publish(
-        self, connection: Connection, query: Running, ready: ComputedChanges, moment: datetime, since: float
+        self,
+        connection: Connection,
+        query: Running,
+        computed: ComputedChanges,
+        moment: datetime,
+        since: float,
     ) -> bool:
-        """Within the caller's transaction, which holds the epoch; False if the query is not what it was.
+        """Publish in the caller's transaction, which holds the epoch; False if the query has changed.
 
-        The trigger fired at that moment, which is `since` by the clock that nobody sets.
+        The trigger fired at `fired`, which is `since` by the monotonic clock.
         """
-        if ready.base is not self.offsets or not self._is_as_planned(connection, query):
+        if computed.base is not self.offsets or not self._is_as_planned(connection, query):
             return False
-        if ready.rebuilt:
+        if computed.rebuilt:
             forget_batches_like(connection, node_buffers(query.id))
-        if ready.fired is not None:
-            lock_answer(connection, self.prepared.answer.relation)
+        if computed.fired is not None:
+            lock_result(connection, self.prepared.result_table.relation)
             if query.columns_due:
-                add_columns(connection, self.prepared.answer.relation, query.view)
-            self._save(connection, ready.number, ready.position, ready.fired, ready.offsets)
-            apply_changes(connection, self.prepared.answer, ready.changes, ready.anew)
-        outcome = self._outcome(connection, query, ready, time.monotonic() - since)
-        record_trigger(connection, query.id, moment, ready.position, outcome)
+                add_columns(connection, self.prepared.result_table.relation, query.view)
+            self._save(connection, computed.number, computed.position, computed.fired, computed.offsets)
+            apply_changes(connection, self.prepared.result_table, computed.changes, computed.from_scratch)
+        outcome = self._outcome(connection, query, computed, time.monotonic() - since)
+        record_trigger(connection, query.id, moment, computed.position, outcome)
         begin_period(connection, query.id)
-        set_position(connection, query.id, ready.position)
+        set_position(connection, query.id, computed.position)
         return True
 
     def _save(
         self, connection: Connection, number: int, position: int, fired: RunOutcome, reached: Offsets
     ) -> None:
-        """What a firing came to, in the caller's transaction."""
+        """Record the outcome of a run, in the caller's transaction."""
         name_batches(connection, fired.batches)
         save_offsets(connection, self.query.id, offsets_to(reached))
         measured = self.estimate.measurements(fired) if self.estimate is not None else ()
@@ -335,41 +343,41 @@ class StandingQuery:
         end_execution(connection, number, execution)
 
     def _outcome(
-        self, connection: Connection, query: Running, ready: ComputedChanges, seconds: float
+        self, connection: Connection, query: Running, computed: ComputedChanges, seconds: float
     ) -> Outcome:
         """How the goal was met; a result that is computed from scratch has no goal."""
-        if self.estimate is None or ready.anew:
+        if self.estimate is None or computed.from_scratch:
             return Outcome(None, None, None, seconds, None)
         self.arrived = periods(connection, [query.id])[query.id].arrived
-        work = 0.0 if ready.fired is None else ready.fired.work
+        work = 0.0 if computed.fired is None else computed.fired.work
         return self.estimate.outcome(work, self.arrived, seconds, measured_to_predicted(connection, query.id))
 
-    def settle(self, ready: ComputedChanges) -> None:
-        """Note that the result is committed: the next run begins where this one has read up to."""
-        self.offsets = ready.offsets
+    def settle(self, computed: ComputedChanges) -> None:
+        """Note that the result is committed: the next run begins at its offsets."""
+        self.offsets = computed.offsets
 
-    def discard(self, ready: ComputedChanges, connection: Connection | None = None) -> None:
-        """Remove the files of a computation that is certain not to be published, and what was told of it."""
-        if ready.fired is None:
+    def discard(self, computed: ComputedChanges, connection: Connection | None = None) -> None:
+        """Remove the files and records of a computation that will certainly not be published."""
+        if computed.fired is None:
             return
-        self.site.warehouse.remove(batch.file for batch in ready.fired.batches)
+        self.site.warehouse.remove(batch.file for batch in computed.fired.batches)
         if connection is not None and not connection.closed:
-            note_progress(connection, ready.number, None)
+            note_progress(connection, computed.number, None)
 
     def has_read_behind(self, position: int) -> bool:
-        """Whether some part of it has come further: then it cannot be computed at that position any more."""
+        """Whether some subplan has read further, so that this position cannot be computed any more."""
         names = {self.work.name(table) for table in self.work.tables}
         return any(at > position for (_subplan, name), at in self.offsets.items() if name in names)
 
     @property
     def _published(self) -> tuple[int, str]:
-        """Under what its offset is kept up to which the answer is published."""
-        return PUBLISHED, self.work.name(self.work.plan.answer)
+        """The key of the offset up to which the result is published."""
+        return PUBLISHED, self.work.name(self.work.plan.result)
 
     def _is_flushed(self) -> bool:
-        """Whether nothing that was computed waits to be read."""
+        """Whether no computed rows wait to be read."""
         read = [(subplan.writes, buffer) for subplan in self.work.plan.subplans for buffer in subplan.reads]
-        read.append((PUBLISHED, self.work.plan.answer))
+        read.append((PUBLISHED, self.work.plan.result))
         written = ((subplan, buffer, self.work.name(buffer)) for subplan, buffer in read)
         return all(
             self.offsets.get((subplan, name), 0) >= self.offsets.get((buffer, name), 0)
@@ -377,7 +385,7 @@ class StandingQuery:
         )
 
     def _positions(self) -> dict[str, int]:
-        """Up to where each table has been read by all who read it."""
+        """The position up to which all subplans that read a table have read it, by table."""
         read = [
             (self.work.name(buffer), self.offsets.get((subplan.writes, self.work.name(buffer)), 0))
             for subplan in self.work.plan.subplans

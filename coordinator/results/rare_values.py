@@ -1,4 +1,4 @@
-"""Values that a plan does not reckon with, where a firing failed because of them: the next plan does."""
+"""Notes rare values that made a run fail, so that the next plan expects them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RARE: Final[Mapping[type[Error], tuple[Storage, ...]]] = {
     NumericValueOutOfRange: (FREE_NUMERIC,),
     DatetimeOverflow: (Plain.DATE, Plain.TIMESTAMP, Plain.TIMESTAMPTZ, Plain.INTERVAL),
 }
-"""Errors that may be due to a value that a plan does not reckon with, and how columns of such are stored."""
+"""Errors that may be due to unexpected values, and how columns with such values are stored."""
 
 _MET: Final = (
     *("the numeric value ", "value overflows numeric format", "cannot subtract infinite timestamps"),
@@ -28,7 +28,7 @@ PLANNED_ANEW: Final = "it is planned again, for numbers of any length and infini
 
 
 def note_rare_values(connection: Connection, site: CaptureSite, work: Work, error: Error) -> bool:
-    """Whether another plan may do better, now that columns or the query are known to have such values."""
+    """Note that columns or the query have such values; whether another plan may do better with that."""
     storages = _RARE.get(type(error))
     if storages is None or not error.message.startswith(_MET):
         return False

@@ -138,7 +138,9 @@ class Verifications:
         try:
             at = format_lsn(position.lsn)
             note_run(connection, run.id, f"comparing with PostgreSQL's own result at {at}")
-            differences = differing_rows(snapshot_holder, query, standing.prepared.answer, computed, position)
+            differences = differing_rows(
+                snapshot_holder, query, standing.prepared.result_table, computed, position
+            )
         finally:
             standing.discard(computed, connection)
         with connection.transaction():

@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from catalog.postgres.base_types import base_type_name
 from catalog.queries.running import Running
 from catalog.rows import rows_of
-from coordinator.publish.publishing import Answer, apply_changes, table_name
+from coordinator.publish.publishing import ResultTable, apply_changes, table_name
 from coordinator.results.query import ComputedChanges
 from coordinator.verify.nearly import TOLERANCE, Unlike, without_near
 from coordinator.verify.snapshot import SnapshotHolder
@@ -84,25 +84,25 @@ class _Undone(Exception):
 def differing_rows(
     snapshot_holder: SnapshotHolder,
     query: Running,
-    answer: Answer,
+    table: ResultTable,
     computed: ComputedChanges,
     position: Position,
 ) -> list[Difference]:
     """Where the result, with what is ready published, differs from the SELECT at the position."""
     differences: list[Difference] = []
     with snapshot_holder.session() as connection, _undone(connection):
-        name = table_name(connection, answer.relation)
-        apply_changes(connection, answer, computed.changes, computed.anew)
+        name = table_name(connection, table.relation)
+        apply_changes(connection, table, computed.changes, computed.from_scratch)
         with snapshot_holder.session() as session:
-            _load_expected(connection, session, query, answer, position)
-        differences.extend(_differences(connection, answer, name))
+            _load_expected(connection, session, query, table, position)
+        differences.extend(_differences(connection, table, name))
     return differences
 
 
-def _differences(connection: Connection, answer: Answer, name: Identifier) -> Iterator[Difference]:
+def _differences(connection: Connection, table: ResultTable, name: Identifier) -> Iterator[Difference]:
     """Rows count as the same that differ in the last digits of sums of floats alone."""
-    columns = _columns(connection, answer.relation)
-    rounded = answer.rounded or (False,) * len(columns)
+    columns = _columns(connection, table.relation)
+    rounded = table.rounded or (False,) * len(columns)
     sums = [column for column, is_sum in zip(columns, rounded, strict=True) if is_sum]
     others = [column for column, is_sum in zip(columns, rounded, strict=True) if not is_sum]
     question = SQL(_DIFFERENCES).format(
@@ -121,12 +121,12 @@ def _unlike(*, sums: list[float | None], **named: Any) -> Unlike:
 
 
 def _load_expected(
-    connection: Connection, session: Connection, query: Running, answer: Answer, position: Position
+    connection: Connection, session: Connection, query: Running, table: ResultTable, position: Position
 ) -> None:
     """What PostgreSQL answers at the position, under the settings of the query's creator."""
     connection.execute(
         SQL("CREATE TEMPORARY TABLE gavial_expected ({columns}) ON COMMIT DROP").format(
-            columns=SQL(", ").join(column.definition for column in _columns(connection, answer.relation))
+            columns=SQL(", ").join(column.definition for column in _columns(connection, table.relation))
         )
     )
     with session.transaction():

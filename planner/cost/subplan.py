@@ -33,16 +33,16 @@ class SubplanEstimate:
 
 
 def estimated(
-    subplan: Subplan, buffers: Mapping[int, BufferEstimate], own: BufferEstimate | None
+    subplan: Subplan, buffers: Mapping[int, BufferEstimate], own_content: BufferEstimate | None
 ) -> SubplanEstimate:
-    """The estimate of a subplan over these buffers; without its `own` content: from scratch."""
+    """The estimate of a subplan over these buffers; without its `own_content`: from scratch."""
     reads = frozenset(subplan.reads)
-    if own is None:
+    if own_content is None:
         subplan = specialise(subplan, Facts(lambda _: True, unwritten=reads | {subplan.writes}))
         known = buffers
     else:
-        known = {**buffers, subplan.writes: own}
-    estimator, steps_work = Estimator(known, own is None), SubplanWork(reads)
+        known = {**buffers, subplan.writes: own_content}
+    estimator, steps_work = Estimator(known, own_content is None), SubplanWork(reads)
     for step in subplan.steps:
         outcome = estimator.step(step)
         steps_work.add(outcome, Precondition(outcome.changes or reads, outcome.needs))

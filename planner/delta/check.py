@@ -91,8 +91,8 @@ def _node(outcome: Weighted, subplan: Subplan, steps: Mapping[int, Sequence[Fiel
 def _leaf(outcome: Read | StepRef | Rows, subplan: Subplan, steps: Mapping[int, Sequence[Field]]) -> None:
     match outcome:
         case Read(buffer=buffer, moment=moment):
-            own = buffer == subplan.writes and moment is Moment.BEFORE
-            assert own or buffer in subplan.reads, f"buffer {buffer} is read and not declared"
+            is_own_content = buffer == subplan.writes and moment is Moment.BEFORE
+            assert is_own_content or buffer in subplan.reads, f"buffer {buffer} is read and not declared"
         case StepRef(step=step, fields=columns):
             assert step in steps, f"step {step} is used before it is there"
             assert _types(columns).items() <= _types(steps[step]).items(), f"columns of step {step} differ"

@@ -77,7 +77,7 @@ def derive(
     derivation = _Derivation(
         numbers_after(query.plan), methods, tables, store_joins, environment, KnownProperties(tables)
     )
-    derivation.answer(query)
+    derivation.result(query)
     plan = derivation.writer.plan
     check_delta(plan)
     return plan
@@ -96,7 +96,7 @@ class _Derivation:
     writer: Writer = field(default_factory=Writer)
     common: Common = field(default_factory=Common)
 
-    def answer(self, query: LogicalQuery) -> None:
+    def result(self, query: LogicalQuery) -> None:
         """The last subplan: the output columns in their order, a repeated one under a number of its own."""
         steps = Steps()
         change = self.change(query.plan, frozenset(output.column for output in query.outputs), steps)
@@ -191,7 +191,7 @@ class _Derivation:
 
     def _values(self, values: Values) -> Moments:
         """dV = V - V0: all rows at the first firing, none later."""
-        outcome = difference(Rows(values.rows, values.fields), self.writer.own(values.fields))
+        outcome = difference(Rows(values.rows, values.fields), self.writer.state(values.fields))
         return self.writer.write(_what(values), Method.LINEAR, Steps(), outcome)
 
     def _distinct(self, child: Plan, needed: Columns) -> Moments:
@@ -221,7 +221,7 @@ class _Derivation:
     def _defined(self, aggregate: Aggregate) -> Moments:
         steps = Steps()
         rows = self._input(aggregate)
-        grouping = Grouping(aggregate.keys, self.writer.own(fields(aggregate)))
+        grouping = Grouping(aggregate.keys, self.writer.state(fields(aggregate)))
         outcome = grouping.recomputed(
             lambda present: Groups(present, aggregate.keys, aggregate.columns), rows, steps
         )
@@ -233,23 +233,23 @@ class _Derivation:
         if method is Method.LINEAR:
             [below] = needed_below(aggregate, frozenset())
             change = self.change(aggregate.input, below, steps)
-            grouping = Grouping(aggregate.keys, self.writer.own(columns))
+            grouping = Grouping(aggregate.keys, self.writer.state(columns))
             outcome = grouping.merged(tallies, change, steps, appended=False)
         else:
             rows = self._input(aggregate)
-            grouping = Grouping(aggregate.keys, self.writer.own(columns))
+            grouping = Grouping(aggregate.keys, self.writer.state(columns))
             merged = grouping.merged(tallies, rows.change, steps, appended=True)
-            anew = grouping.recomputed(
+            recomputed = grouping.recomputed(
                 lambda present: PartialAggregate(present, aggregate.keys, tallies.stored), rows, steps
             )
-            outcome = Choose(_appended(rows.change), merged, anew)
+            outcome = Choose(_appended(rows.change), merged, recomputed)
         stored = self.writer.write(_what(aggregate), method, steps, outcome)
         moments = stored.map(lambda groups: DeltaProject(groups, tallies.columns))
         return Moments(moments.before, consolidate(moments.change), moments.after)
 
     def _top(self, top: Top) -> Moments:
         rows = self._input(top)
-        kept = self.writer.own(fields(top))
+        kept = self.writer.state(fields(top))
         method = self._first({Method.RECOMPUTE} if top.offset else {Method.RECOMPUTE, Method.COMBINE})
         outcome = first_recomputed(top, kept, rows.after)
         if method is Method.COMBINE:

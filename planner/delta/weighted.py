@@ -279,7 +279,7 @@ class Subplan:
 
 @dataclass(frozen=True, slots=True)
 class DeltaPlan:
-    """Subplans in the order in which they can run; the last one's buffer holds the answer's changes.
+    """Subplans in the order in which they can run; the last one's buffer holds the result's changes.
 
     A buffer's number is its place among the buffers. The first firing runs all subplans even if nothing
     changed, since an aggregate without keys and rows written out have rows from then on.
@@ -289,8 +289,8 @@ class DeltaPlan:
     subplans: tuple[Subplan, ...]
 
     @property
-    def answer(self) -> int:
-        """The buffer of the answer."""
+    def result(self) -> int:
+        """The buffer of the result."""
         return self.subplans[-1].writes
 
 

@@ -43,7 +43,7 @@ class Writer:
         )
         return read(number, columns)
 
-    def own(self, columns: tuple[Field, ...]) -> Weighted:
+    def state(self, columns: tuple[Field, ...]) -> Weighted:
         """The content that the next subplan has written so far: its own buffer BEFORE."""
         return Read(len(self.buffers), Moment.BEFORE, columns)
 

@@ -22,7 +22,7 @@ def schedule_text(plan: DeltaPlan, schedule: Schedule, costs: bool = True) -> st
     A subplan that several read is described where it comes first.
     """
     lines = _Lines(plan, schedule, costs)
-    return "\n".join([*lines.summary(), *lines.subplan(plan.answer, "")]) + "\n"
+    return "\n".join([*lines.summary(), *lines.subplan(plan.result, "")]) + "\n"
 
 
 def curve_text(plan: DeltaPlan, schedule: Schedule) -> str:

@@ -58,13 +58,15 @@ def limits(subplan: Subplan) -> Mapping[tuple[int, Moment], tuple[Limits, ...]]:
     walk = _Walk({step.number: step.outcome for step in subplan.steps})
     for step in subplan.steps:
         walk.visit(step.outcome, ())
-    return {read: tuple(dict.fromkeys(limits)) for read, limits in walk.found.items()}
+    return {read: tuple(dict.fromkeys(limits)) for read, limits in walk.alternatives.items()}
 
 
 @dataclass(slots=True)
 class _Walk:
     steps: Mapping[int, Weighted]
-    found: defaultdict[tuple[int, Moment], list[Limits]] = field(default_factory=lambda: defaultdict(list))
+    alternatives: defaultdict[tuple[int, Moment], list[Limits]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     def visit(self, outcome: Weighted, wanted: Limits) -> None:
         """Note the limits on every leaf below the node; `wanted` are those on the columns of its outcome.
@@ -74,7 +76,7 @@ class _Walk:
         """
         match outcome:
             case Read(buffer=buffer, moment=moment):
-                self.found[buffer, moment].append(wanted)
+                self.alternatives[buffer, moment].append(wanted)
             case (
                 DeltaFilter(input=child) | Negate(input=child) | Consolidate(input=child) | AsSet(input=child)
             ):

@@ -33,7 +33,7 @@ def schedule(
     weights: Weights,
     goal: Goal,
     corrections: Corrections = _UNCORRECTED,
-    own: OwnWeights = _UNMEASURED,
+    own_weights: OwnWeights = _UNMEASURED,
     *,
     to_the_end: bool = False,
 ) -> Schedule:
@@ -41,7 +41,7 @@ def schedule(
 
     With `to_the_end` the curve goes on beyond the goal, until nothing more can be saved.
     """
-    period = simulated(plan, statistics, arrivals, weights, corrections, own)
+    period = simulated(plan, statistics, arrivals, weights, corrections, own_weights)
     return scheduled(period, goal, knobs_of(goal.paces, period), to_the_end=to_the_end)
 
 
@@ -51,12 +51,12 @@ def simulated(
     arrivals: Mapping[TableName, Arrivals],
     weights: Weights,
     corrections: Corrections = _UNCORRECTED,
-    own: OwnWeights = _UNMEASURED,
+    own_weights: OwnWeights = _UNMEASURED,
 ) -> Simulation:
     """The simulation of the period; nothing is expected of a table that is not named."""
     tables = (buffer for buffer in plan.buffers if isinstance(buffer, TableBuffer))
     coming = {table.number: arrivals.get(table.table, _NONE) for table in tables}
-    return simulation(plan, statistics, coming, weights, corrections, own)
+    return simulation(plan, statistics, coming, weights, corrections, own_weights)
 
 
 def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:
@@ -64,8 +64,8 @@ def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
     search = Search(period.simulate, knobs, levels(goal.max_pace))
     batch = period.simulate((1,) * len(period.paths)).final
     limit, most = limit_of(goal, batch, period.weights), goal.max_cost * batch
-    found = search.steps(0.0 if to_the_end else limit)
-    steps = tuple(found if to_the_end else within(found, most))
+    raises = search.steps(0.0 if to_the_end else limit)
+    steps = tuple(raises if to_the_end else within(raises, most))
     capped = affordable(steps, most)
     least = min(step.outcome.final for step in capped)
     met = next((step for step in steps if step.outcome.final <= limit), None)

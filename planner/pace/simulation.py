@@ -77,14 +77,14 @@ class Simulation:
     paths: tuple[Path, ...]
     weights: Weights
     corrections: Corrections
-    own: OwnWeights
+    own_weights: OwnWeights
     _remembered: dict[int, dict[Pacing, SimulatedSubplan]] = field(
         init=False, default_factory=lambda: defaultdict(dict)
     )
 
     def weights_of(self, writes: int) -> Weights:
         """The weights of the subplan that writes this buffer."""
-        return self.own.get(writes, self.weights)
+        return self.own_weights.get(writes, self.weights)
 
     def simulate(self, paces: Pacing) -> Outcome:
         """The period under these paces."""
@@ -180,7 +180,7 @@ def simulation(
     arrivals: Mapping[int, Arrivals],
     weights: Weights,
     corrections: Corrections,
-    own: OwnWeights,
+    own_weights: OwnWeights,
 ) -> Simulation:
     """The simulation, with everything computed that does not depend on paces."""
     known: dict[int, BufferEstimate] = {}
@@ -204,7 +204,7 @@ def simulation(
             paths.append(Path(subplan.writes, buffer))
         below.append(tuple(sorted(places)))
     return Simulation(
-        plan, arrivals, sizes, tuple(estimates), tuple(below), tuple(paths), weights, corrections, own
+        plan, arrivals, sizes, tuple(estimates), tuple(below), tuple(paths), weights, corrections, own_weights
     )
 
 

@@ -80,16 +80,16 @@ def _projected(
 ) -> tuple[DependentPlan, tuple[Field, ...]]:
     """The values computed from the plan, each once; a column of the plan keeps its number."""
     numbers_below = column_numbers(plan)
-    made: dict[Scalar, Field] = {}
+    columns_by_value: dict[Scalar, Field] = {}
     for name, value in values:
-        if value in made:
+        if value in columns_by_value:
             continue
         if isinstance(value, Reference) and value.column in numbers_below:
-            made[value] = Field(value.column, name, value.type)
+            columns_by_value[value] = Field(value.column, name, value.type)
         else:
-            made[value] = numbers.field(name, value.type)
-    columns = tuple(Computed(field, value) for value, field in made.items())
-    return Project(plan, columns), tuple(made[value] for _, value in values)
+            columns_by_value[value] = numbers.field(name, value.type)
+    columns = tuple(Computed(field, value) for value, field in columns_by_value.items())
+    return Project(plan, columns), tuple(columns_by_value[value] for _, value in values)
 
 
 def first_of(select: Select) -> tuple[Expression, ...]:

@@ -34,7 +34,7 @@ class PostgresSupervisor:
             return
         now = time.monotonic()
         if now > self._started + _STEADY_SECONDS:
-            self._backoff = self._backoff.anew().longer()
+            self._backoff = self._backoff.reset().longer()
         if now < self._started + self._backoff.seconds:
             return
         self._backoff = self._backoff.longer()

@@ -124,7 +124,7 @@ class Capture:
         if self._failed_at is not None and position > self._failed_at:
             note_capture(connection, self._site.epoch, "running", None)
             self._failed_at = None
-            self._backoff = self._backoff.anew()
+            self._backoff = self._backoff.reset()
         self.position = position
 
     def _rest(self, state: str, detail: str, go_on: Callable[[], bool]) -> None:
@@ -207,15 +207,15 @@ class _Follower:
         """Seal, commit, confirm: in this order, so that a crash in between only repeats work."""
         started = time.monotonic()
         asked = self._assembler.asked
-        ready = self._assembler.take()
-        sealed = self._sealer.seal(ready)
+        transactions = self._assembler.take()
+        sealed = self._sealer.seal(transactions)
         failpoint("capture: sealed")
-        if ready.position > self._known and (sealed.batches or sealed.emptied or asked):
+        if transactions.position > self._known and (sealed.batches or sealed.emptied or asked):
             commit_capture(
                 self._connection,
                 self._site.epoch,
-                ready.position,
-                ready.time,
+                transactions.position,
+                transactions.time,
                 sealed.batches,
                 sealed.arrivals,
                 sealed.emptied,
@@ -223,10 +223,10 @@ class _Follower:
             if any(batch.unstorable for batch in sealed.batches):
                 note_unstorable(self._connection)
             failpoint("capture: committed")
-        self._sealer.keep(ready.position)
+        self._sealer.keep(transactions.position)
         failpoint("capture: old rows kept")
-        self._confirm(ready.position)
-        ready.discard()
+        self._confirm(transactions.position)
+        transactions.discard()
         self._since = None
         self._patience = min(max(time.monotonic() - started, LEAST_SECONDS), MOST_SECONDS)
 

@@ -25,7 +25,7 @@ from sources.old_rows.lookup import Lookup, renewed
 from sources.old_rows.mirror import MirrorLost, prefix_of
 from sources.old_rows.mirrors import Mirrors
 from sources.stream.changes import changes_of
-from sources.stream.transactions import Emptied, Part, Ready
+from sources.stream.transactions import Emptied, Part, Transactions
 from sources.tables.versions import Version, arrangement, version_of, written_columns
 from sources.warehouse.merging import together
 from sources.warehouse.site import CaptureSite
@@ -87,14 +87,14 @@ class Sealer:
         self._after_batch = after_batch
         self._versions: dict[tuple[int, int], tuple[Relation, DescribedTable]] = {}
 
-    def seal(self, ready: Ready) -> Sealed:
+    def seal(self, transactions: Transactions) -> Sealed:
         """Seal batches, durable on return, removed on an error; what cannot be followed is set aside."""
-        # Read after all that is ready has come: who changes a state later copies at a later position.
+        # Read after all transactions have come: who changes a state later copies at a later position.
         states = source_states(self._connection, self._site.epoch)
         self._mirrors.leave_all_but({oid: source.old_rows for oid, source in states.items()})
         sealed = Sealed()
         try:
-            for part in ready.parts:
+            for part in transactions.parts:
                 leaf = part.relation.oid if isinstance(part, RowMessages) else part.relation
                 for oid in [oid for oid, source in states.items() if leaf in source.leaves]:
                     if not self._seal_part(part, leaf, oid, states[oid], sealed):

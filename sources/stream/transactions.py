@@ -46,7 +46,7 @@ Part: TypeAlias = RowMessages | Emptied
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ready:
+class Transactions:
     """Whole transactions: their parts in order, everything up to `position`; `time` is that of the last."""
 
     parts: tuple[Part, ...]
@@ -185,13 +185,13 @@ class Assembler:
         """The memory of the complete transactions."""
         return self._plain.size
 
-    def take(self) -> Ready:
+    def take(self) -> Transactions:
         """Take the complete transactions; only between two transactions."""
         assert not self._in_transaction
         taken, self._plain = self._plain, Collection(False, self._plain.relations)
         self._now = self._plain if self._now is taken else self._now
         self.asked = False
-        return Ready(tuple(taken.parts), self.position, self._time)
+        return Transactions(tuple(taken.parts), self.position, self._time)
 
     def relieve(self) -> None:
         """Keep the memory bounded."""

@@ -6,7 +6,7 @@ import logging
 
 from psycopg import Connection
 
-from catalog.capture.captured import copy_anew
+from catalog.capture.captured import copy_again
 from catalog.capture.store import held_epoch, manifest
 from catalog.queries.computed import forget_computed_with
 from sources.warehouse.site import CaptureSite
@@ -34,7 +34,7 @@ def forget_lost(connection: Connection, site: CaptureSite) -> frozenset[str]:
     for buffer in sorted(lost):
         log.error("buffer %s: a file is lost; what is in it is made again", buffer)
         if is_table_buffer(buffer):
-            copy_anew(connection, site.epoch, buffer, "a file of what was captured is lost")
+            copy_again(connection, site.epoch, buffer, "a file of what was captured is lost")
         else:
             with held_epoch(connection, site.epoch):
                 computed = forget_computed_with(connection, buffer)

@@ -17,6 +17,6 @@ def test_each_pause_is_twice_as_long_up_to_a_limit() -> None:
 
 def test_what_went_well_begins_anew() -> None:
     long = PAUSES.longer().longer().longer()
-    assert long.anew() == PAUSES
+    assert long.reset() == PAUSES
     assert long.after(lasted=61, steady=60).seconds == 1.0
     assert long.after(lasted=59, steady=60).seconds == 8.0

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import ResultDiffers
-from coordinator.publish.publishing import Answer, StoredColumn, apply_changes
+from coordinator.publish.publishing import ResultTable, StoredColumn, apply_changes
 from tests.support.running.servers import Server
 
 pytestmark = pytest.mark.service
@@ -32,10 +32,10 @@ def connection(postgres15: Server) -> Iterator[psycopg.Connection]:
 
 def _answer(
     connection: psycopg.Connection, finish: tuple[str, ...] = ("c1", "c2", "c3", "c4", "c5")
-) -> Answer:
+) -> ResultTable:
     row = connection.execute("SELECT 'pg_temp.q'::regclass::oid::int8").fetchone()
     assert row is not None
-    return Answer(row[0], _STORED, finish)
+    return ResultTable(row[0], _STORED, finish)
 
 
 def _changes(rows: Sequence[tuple[object, ...]]) -> pa.Table:
@@ -131,7 +131,7 @@ def test_dates_and_times(postgres15: Server) -> None:
                 "weight": pa.array([1, 1], pa.int64()),
             }
         )
-        apply_changes(connection, Answer(row[0], stored, tuple(each.name for each in stored)), table)
+        apply_changes(connection, ResultTable(row[0], stored, tuple(each.name for each in stored)), table)
         assert connection.execute("SELECT q::text FROM q ORDER BY a").fetchall() == [
             (
                 '(0001-01-01,00:00:01.000001,"1 mon -2 days +00:00:00.000003","\\\\x00ff","{1,NULL}",NaN,'

@@ -16,7 +16,7 @@ from sources.messages.pgoutput import WireColumn
 from sources.messages.row_messages import RowMessages
 from sources.stream import transactions
 from sources.stream.changes import changes_of
-from sources.stream.transactions import Assembler, Emptied, Ready
+from sources.stream.transactions import Assembler, Emptied, Transactions
 from sources.tables.versions import Known, follow
 
 A, B = 16384, 16385
@@ -86,7 +86,7 @@ def stream_abort(xid: int, sub: int) -> bytes:
     return message(b"A" + struct.pack(">II", xid, sub))
 
 
-def changes(ready: Ready) -> Counter[tuple[object, ...]]:
+def changes(ready: Transactions) -> Counter[tuple[object, ...]]:
     """Table, value, weight, position, whether by an update; a TRUNCATE as table and position."""
     found: Counter[tuple[object, ...]] = Counter()
     for part in ready.parts:

@@ -75,7 +75,7 @@ def keep_digits(plan: Plan, environment: Environment, *, long_numbers: bool = Fa
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _Around:
     """What is put around an aggregate: expressions above it, and columns computed below it."""
 
     shown: dict[int, Scalar] = field(default_factory=dict)
@@ -111,9 +111,9 @@ class _Walk:
     def _aggregate(self, plan: Plan, renderings: Columns) -> tuple[Plan, Columns]:
         assert isinstance(plan, Aggregate)
         keys = [key for key in plan.keys if _is_written(renderings[key.column].storage)]
-        made = _Made()
-        shown = made.shown
-        columns = [new for column in plan.columns for new in self._call(column, renderings, made)]
+        around = _Around()
+        shown = around.shown
+        columns = [new for column in plan.columns for new in self._call(column, renderings, around)]
         trimmed: dict[int, Field] = {}
         for key in keys:
             trimmed[key.column] = self.numbers.field(key.name, key.type)
@@ -132,7 +132,7 @@ class _Walk:
                 trimmed[field.column], _call(functions.TRIM_SCALE, "trim_scale", (refer(field),), _NUMERIC)
             )
             for field in keys
-        ] + [Computed(field, value) for value, field in made.below.items()]
+        ] + [Computed(field, value) for value, field in around.below.items()]
         if computed:
             changed = replace(
                 changed,
@@ -143,7 +143,7 @@ class _Walk:
         maxima = [column.field.column for column in changed.columns if _is_most_digits(column)]
         return Project(in_two_steps(changed, maxima, self.numbers), tuple(values)), outcome
 
-    def _call(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
+    def _call(self, column: Aggregated, renderings: Columns, around: _Around) -> list[Aggregated]:
         """The call that replaces this one so that sums keep their digits."""
         call = column.call
         if not any(_is_written(self._storage(argument, renderings)) for argument in call.arguments):
@@ -157,14 +157,14 @@ class _Walk:
             )
             column = replace(column, call=replace(call, arguments=tuple(same), order=_trimmed(call)))
         if call.function == functions.AVG_NUMERIC:
-            return self._average(column, renderings, made)
+            return self._average(column, renderings, around)
         if call.function != functions.SUM_NUMERIC:
             return [column]
         total = Aggregated(self.numbers.field(column.field.name, _NUMERIC), column.call)
         [summed] = call.arguments
         parts = parts_of(summed, lambda expression: self._storage(expression, renderings))
         if parts is None:
-            return self._sum(column, summed, renderings, made)
+            return self._sum(column, summed, renderings, around)
         least = min((part.digits for part in parts), default=0)
         counts = [
             (part.digits, self._count(part.value, call.condition)) for part in parts if part.digits > least
@@ -172,16 +172,18 @@ class _Walk:
         counts.sort(key=lambda count: -count[0])
         branches = tuple(Branch(is_positive(count.field), _digits(digits)) for digits, count in counts)
         digits = Case(branches, _digits(least), _INT4) if branches else _digits(least)
-        made.shown[column.field.column] = _shown(refer(total.field), digits)
+        around.shown[column.field.column] = _shown(refer(total.field), digits)
         return [total, *(count for _, count in counts)]
 
-    def _sum(self, column: Aggregated, summed: Scalar, renderings: Columns, made: _Made) -> list[Aggregated]:
+    def _sum(
+        self, column: Aggregated, summed: Scalar, renderings: Columns, around: _Around
+    ) -> list[Aggregated]:
         """A sum of numbers whose digits differ from row to row, some of which may be NaN or infinite."""
         call, name = column.call, column.field.name
         specials = specials_of(
             summed,
             lambda expression: self._may_be_special(expression, renderings),
-            lambda expression: self._below(expression, made),
+            lambda expression: self._below(expression, around),
             self.long,
         )
         number = summed if specials is None else specials.number
@@ -190,19 +192,19 @@ class _Walk:
         most = self._most_digits(digits, call.condition)
         value = _shown(refer(total.field), _or_none(refer(most.field)))
         if specials is None:
-            made.shown[column.field.column] = value
+            around.shown[column.field.column] = value
             return [total, most]
         upward = self._count(_one_if(specials.upward), call.condition, "upward")
         downward = self._count(_one_if(specials.downward), call.condition, "downward")
         of_both = is_positive(upward.field), is_positive(downward.field)
-        made.shown[column.field.column] = with_specials(value, *of_both)
+        around.shown[column.field.column] = with_specials(value, *of_both)
         if specials.beyond is None:
             return [total, most, upward, downward]
         numbers = self._numbers(specials.beyond, call)
         array = refer(numbers.field)
         whole = _shown(long_sum(refer(total.field), array), _or_none(refer(most.field)))
         either = Case((Branch(IsNull(array), value),), whole, _NUMERIC)
-        made.shown[column.field.column] = with_specials(either, *of_both)
+        around.shown[column.field.column] = with_specials(either, *of_both)
         return [total, most, upward, downward, numbers]
 
     def _numbers(self, value: Scalar, call: AggregateCall) -> Aggregated:
@@ -222,15 +224,15 @@ class _Walk:
         )
         return Aggregated(self.numbers.field("numbers", _NUMERICS), listed)
 
-    def _below(self, scalar: Scalar, made: _Made) -> Scalar:
+    def _below(self, scalar: Scalar, around: _Around) -> Scalar:
         """A column below the aggregate for an expression that is used more than once."""
         if isinstance(scalar, Reference):
             return scalar
-        if scalar not in made.below:
-            made.below[scalar] = self.numbers.field("value", _NUMERIC)
-        return refer(made.below[scalar])
+        if scalar not in around.below:
+            around.below[scalar] = self.numbers.field("value", _NUMERIC)
+        return refer(around.below[scalar])
 
-    def _average(self, column: Aggregated, renderings: Columns, made: _Made) -> list[Aggregated]:
+    def _average(self, column: Aggregated, renderings: Columns, around: _Around) -> list[Aggregated]:
         """The sum of the values divided by their number."""
         name = column.field.name
         total = Aggregated(
@@ -241,11 +243,11 @@ class _Walk:
             self.numbers.field(name, COUNT),
             replace(column.call, function=functions.COUNT_ANY, name="count", type=COUNT),
         )
-        summed = self._call(total, renderings, made)
+        summed = self._call(total, renderings, around)
         divisor = Cast(refer(count.field), CastMethod.FUNCTION, functions.NUMERIC_INT8, _NUMERIC)
-        dividend = made.shown.pop(total.field.column, refer(total.field))
+        dividend = around.shown.pop(total.field.column, refer(total.field))
         quotient = Call(functions.NUMERIC_DIV, "/", Notation.OPERATOR, (dividend, divisor), 0, _NUMERIC)
-        made.shown[column.field.column] = quotient
+        around.shown[column.field.column] = quotient
         return [*summed, count]
 
     def _may_be_special(self, scalar: Scalar, renderings: Columns) -> bool:

@@ -23,11 +23,21 @@ def infer_equalities(plan: Plan) -> Plan:
     """
     match plan:
         case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
-            new = _new_consequences(condition, left, right)
-            on_left = [found for found in new if references(found) <= column_numbers(left)]
-            on_right = [found for found in new if references(found) <= column_numbers(right)]
-            if new:
-                across = [found for found in new if found not in on_left and found not in on_right]
+            consequences = _new_consequences(condition, left, right)
+            on_left = [
+                consequence for consequence in consequences if references(consequence) <= column_numbers(left)
+            ]
+            on_right = [
+                consequence
+                for consequence in consequences
+                if references(consequence) <= column_numbers(right)
+            ]
+            if consequences:
+                across = [
+                    consequence
+                    for consequence in consequences
+                    if consequence not in on_left and consequence not in on_right
+                ]
                 return Join(
                     JoinKind.INNER,
                     filtered(left, on_left),
@@ -35,8 +45,12 @@ def infer_equalities(plan: Plan) -> Plan:
                     conjunction((condition, *across)),
                 )
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI as kind, left=left, right=right):
-            new = _new_consequences(plan.condition, left, right)
-            on_right = [found for found in new if references(found) <= column_numbers(right)]
+            consequences = _new_consequences(plan.condition, left, right)
+            on_right = [
+                consequence
+                for consequence in consequences
+                if references(consequence) <= column_numbers(right)
+            ]
             if on_right:
                 return Join(kind, left, filtered(right, on_right), plan.condition)
     return plan
@@ -46,9 +60,9 @@ def _new_consequences(condition: Scalar, left: Plan, right: Plan) -> list[Scalar
     """Conditions that follow from a join's condition and those of its sides, and stand nowhere yet."""
     known = (*conjuncts(condition), *_asked(left), *_asked(right))
     return [
-        found
-        for found in _consequences(known)
-        if found not in known and not _is_asked(left, found) and not _is_asked(right, found)
+        consequence
+        for consequence in _consequences(known)
+        if consequence not in known and not _is_asked(left, consequence) and not _is_asked(right, consequence)
     ]
 
 

@@ -114,7 +114,7 @@ class Rounds:
         self.fire()
         self.arrived.clear()
         self.paced = [replace(each, rows_at_last_run=0) for each in self.paced]
-        answer = self.work.plan.answer
+        answer = self.work.plan.result
         batch_index = BatchIndex(self.work, self.warehouse, self.manifest)
         schema = self.work.schemas[answer]
         rows = batch_index.rows(answer, (0, self.number), arrow_schema(schema))

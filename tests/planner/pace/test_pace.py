@@ -229,7 +229,7 @@ def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
     usual = simulated(plan, Statistics(), coming, Weights())
-    dear = simulated(plan, Statistics(), coming, Weights(), own={1: Weights(jobs=100.0)})
+    dear = simulated(plan, Statistics(), coming, Weights(), own_weights={1: Weights(jobs=100.0)})
     pairs = zip(usual.simulate((2, 2)).subplans, dear.simulate((2, 2)).subplans, strict=True)
     more = [two.works - one.works for one, two in pairs]
     assert more[0] == pytest.approx([100.0 - Weights().jobs] * 2)

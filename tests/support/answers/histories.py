@@ -192,15 +192,20 @@ class Player:
         return self._compare(query)
 
     def _fire(
-        self, query: Query, logs: Sequence[Log], position: int, due: set[Path] | None, anew: bool = False
+        self,
+        query: Query,
+        logs: Sequence[Log],
+        position: int,
+        due: set[Path] | None,
+        from_scratch: bool = False,
     ) -> BatchIndex:
         work = query.prepared.work
-        offsets = NOTHING_READ if anew else query.offsets
-        made = [] if anew else query.made
+        offsets = NOTHING_READ if from_scratch else query.offsets
+        made = [] if from_scratch else query.made
         batches = [batch for log in logs for batch in log.batches(self.warehouse, position, query.random)]
         batch_index = BatchIndex(work, self.warehouse, (*batches, *made))
         query_run = QueryRun(
-            SparkExecutor(self.session), work, offsets, batch_index, self.warehouse, position, anew
+            SparkExecutor(self.session), work, offsets, batch_index, self.warehouse, position, from_scratch
         )
         fired = query_run.fire(position, due)
         query.made, query.offsets = [*made, *fired.batches], fired.offsets
@@ -209,17 +214,17 @@ class Player:
     def _publish(self, query: Query, logs: Sequence[Log], position: int) -> None:
         """As a standing query is: anew if an error is in the way that may be history."""
         try:
-            batch_index, anew = self._fire(query, logs, position, None), query.published == 0
+            batch_index, from_scratch = self._fire(query, logs, position, None), query.published == 0
         except Error as error:
             if error.sqlstate[:2] not in OF_DATA:
                 raise
-            batch_index, anew = self._fire(query, logs, position, None, True), True
-        work, answer = query.prepared.work, query.prepared.work.plan.answer
+            batch_index, from_scratch = self._fire(query, logs, position, None, True), True
+        work, answer = query.prepared.work, query.prepared.work.plan.result
         last = query.offsets[answer, work.name(answer)]
         schema = arrow_schema(work.schemas[answer])
-        changes = batch_index.rows(answer, (0 if anew else query.published, last), schema)
+        changes = batch_index.rows(answer, (0 if from_scratch else query.published, last), schema)
         with self.connection.transaction():
-            apply_changes(self.connection, query.prepared.answer, changes, anew)
+            apply_changes(self.connection, query.prepared.result_table, changes, from_scratch)
         query.published = last
 
     def _failed(self, query: Query, error: Error) -> bool:

@@ -116,4 +116,4 @@ class Replay:
     @property
     def answer(self) -> Changes:
         """The rows of the answer."""
-        return self.content(self.plan.answer)
+        return self.content(self.plan.result)
