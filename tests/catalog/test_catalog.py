@@ -127,7 +127,10 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
         "",
     ]
     lines += ["| message | why | a way out |", "|---|---|---|"]
-    lines += [f"| {each.message.replace('%s', '…')} | {each.reason} | {each.hint} |" for each in REFUSALS]
+    lines += [
+        f"| {refusal.message.replace('%s', '…')} | {refusal.reason} | {refusal.hint} |"
+        for refusal in REFUSALS
+    ]
     lines += [
         "",
         "What has no exact counterpart is refused in the same way: *cannot maintain a query with …*, such as",

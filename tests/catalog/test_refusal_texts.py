@@ -35,7 +35,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
     """The texts of the refusals of a file, values in them as {}, each with its place."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED_BY:
-            for argument in (*node.args, *(each.value for each in node.keywords)):
+            for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 text = written(argument)
                 if text is not None:
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", text
@@ -46,7 +46,7 @@ def written(node: ast.expr) -> str | None:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr(values=values):
-            return "".join(written(each) or "{}" for each in values)
+            return "".join(written(value) or "{}" for value in values)
     return None
 
 
@@ -84,7 +84,7 @@ def test_texts_in_the_code(path: Path) -> None:
 
 def test_every_rule_has_a_way_out() -> None:
     pairs = [*UNBINDABLE.values(), *(each.value for each in Refused)]
-    pairs += [(each.message, each.hint) for each in REFUSALS]
+    pairs += [(refusal.message, refusal.hint) for refusal in REFUSALS]
     assert [what for what, hint in pairs if fault_of_message(what) or fault_of_hint(hint)] == []
 
 

@@ -176,7 +176,11 @@ def test_a_database_can_be_dropped_once_it_lets_nobody_in(proxy: Gavial) -> None
 
 def test_the_proxy_works_without_its_coordinator(proxy: Gavial, user: psycopg.Connection) -> None:
     def coordinators() -> list[int]:
-        return [each.pid for each in descendants(proxy.process.pid) if "-m coordinator" in each.command]
+        return [
+            descendant.pid
+            for descendant in descendants(proxy.process.pid)
+            if "-m coordinator" in descendant.command
+        ]
 
     user.execute("CREATE TABLE t (a int)")
     [before] = coordinators()

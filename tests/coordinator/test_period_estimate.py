@@ -43,16 +43,16 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     estimate = PeriodEstimate(period, schedule, read)
     shares = tuple(
         SubplanOutcome(
-            each.writes,
-            {buffer: data.draw(COUNTS) for buffer in each.reads},
-            {buffer: data.draw(COUNTS) for buffer in (*each.reads, each.writes)},
+            subplan.writes,
+            {buffer: data.draw(COUNTS) for buffer in subplan.reads},
+            {buffer: data.draw(COUNTS) for buffer in (*subplan.reads, subplan.writes)},
             data.draw(COUNTS),
             data.draw(COUNTS),
             1,
             0.5,
             0.7,
         )
-        for each in plan.subplans
+        for subplan in plan.subplans
     )
     measured = estimate.measurements(RunOutcome({}, (), shares, 1.0, 0.5))
     assert len(measured) == sum(share.rows_in > 0 for share in shares)
@@ -68,10 +68,10 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
         assert outcome.met is None
     assert estimate.outcome(0.0, {}, 2.0).met is None
     assert estimate.outcome(0.0, dict.fromkeys(oids.values(), 1), 2.0).met
-    written = {each.writes: data.draw(COUNTS) for each in plan.subplans}
+    written = {subplan.writes: data.draw(COUNTS) for subplan in plan.subplans}
     arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
     corrections = estimate.corrections(arrived, {0: 3}, written)
-    assert all(0.001 <= each <= 1000 for each in corrections.values())
+    assert all(0.001 <= correction <= 1000 for correction in corrections.values())
     again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
     assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
 
@@ -100,7 +100,7 @@ def counted(goal: Goal) -> PeriodEstimate:
     few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(1e4)})})
     period = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
     schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
-    assert any(each.pace > 1 for each in schedule.paths)
+    assert any(path.pace > 1 for path in schedule.paths)
     return PeriodEstimate(period, schedule, {0: 100})
 
 

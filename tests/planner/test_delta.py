@@ -105,14 +105,14 @@ def test_sums_of_floats_do_not_drift() -> None:
     plan = Aggregate(scan, (scan.columns[0].field,), (Aggregated(Field(3, "sum", FLOAT), total),))
     rows: list[Changes] = [[((1, 1e16), 1), ((1, 1.0), 1)], [((1, 1e16), -1)]]
     query = LogicalQuery(plan, (Output("sum", 3),))
-    follow(derive(query), query, [{FLOATS.name: each} for each in rows])
+    follow(derive(query), query, [{FLOATS.name: row} for row in rows])
 
 
 def test_different_rows_without_columns_are_one_or_none() -> None:
     plan = Distinct(Project(Scan(FLOATS.name, "t", columns_of(FLOATS)), ()))
     rows: list[Changes] = [[((1, 0.5), 1), ((2, 0.5), 1)], [((1, 0.5), -1)], [((2, 0.5), -1)]]
     query = LogicalQuery(plan, ())
-    follow(derive(query), query, [{FLOATS.name: each} for each in rows])
+    follow(derive(query), query, [{FLOATS.name: row} for row in rows])
 
 
 def apply(contents: dict[TableName, Bag], commit: dict[TableName, Changes]) -> None:

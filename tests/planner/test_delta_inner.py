@@ -35,7 +35,7 @@ def joined(draw: st.DrawFn) -> LogicalQuery:
         equal = call(65, "=", BOOLEAN, refer(one), refer(other))
         plan = Join(JoinKind.INNER, plan, each, conjunction([equal] if connected else []))
     outputs = draw(st.lists(st.sampled_from(fields(plan)), max_size=4))
-    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in outputs))
+    return LogicalQuery(plan, tuple(Output(output.name, output.column) for output in outputs))
 
 
 @pytest.mark.parametrize("most", [1, 2])

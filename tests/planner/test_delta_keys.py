@@ -51,7 +51,7 @@ def joined_with_another() -> LogicalQuery:
     """The child with another table, and then with its parent."""
     numbers = Numbers()
     parent, child, other = (
-        Scan(each.name, each.name.name, columns_of(each, numbers)) for each in TABLES.values()
+        Scan(table.name, table.name.name, columns_of(table, numbers)) for table in TABLES.values()
     )
     key, _ = fields(parent)
     refers, y = fields(child)
@@ -64,7 +64,7 @@ def joined_with_another() -> LogicalQuery:
 
 def every_column(plan: Plan) -> LogicalQuery:
     """The plan's rows as they are."""
-    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    return LogicalQuery(plan, tuple(Output(field.name, field.column) for field in fields(plan)))
 
 
 @st.composite
@@ -140,13 +140,13 @@ def test_new_parents_are_not_looked_for(kind: JoinKind, parent_first: bool) -> N
     steps = specialise(plan.subplans[-1], Facts(holds)).steps
     reads = {each for step in steps for each in within(step.outcome) if isinstance(each, Read)}
     assert asked == [Guard((parent,), ((parent, child),))]
-    assert {each.moment for each in reads if each.buffer == child} == {Moment.CHANGE}
+    assert {read.moment for read in reads if read.buffer == child} == {Moment.CHANGE}
 
 
 def test_a_foreign_key_is_seen_through_a_join() -> None:
     [subplan] = derive(joined_with_another(), tables=TABLES, store_joins=False).subplans
     nodes = [each for step in subplan.steps for each in within(step.outcome)]
-    assert [each.guard for each in nodes if isinstance(each, Choose)] == [Guard((2,), ((2, 0),))]
+    assert [node.guard for node in nodes if isinstance(node, Choose)] == [Guard((2,), ((2, 0),))]
 
 
 def test_a_key_that_is_not_joined_in_full_proves_nothing() -> None:

@@ -50,7 +50,7 @@ def test_delta_plans_are_as_recorded(path: Path) -> None:
 
 def stored(plan: DeltaPlan) -> list[str]:
     """What the nodes are that have buffers."""
-    return [each.what for each in plan.buffers if isinstance(each, NodeBuffer)]
+    return [buffer.what for buffer in plan.buffers if isinstance(buffer, NodeBuffer)]
 
 
 def test_a_common_table_that_is_read_twice_is_worked_once() -> None:

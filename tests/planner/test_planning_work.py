@@ -72,7 +72,7 @@ def test_what_a_firing_joins_grows_like_the_query(snapshot: Snapshot) -> None:
     def joins(size: int) -> int:
         [subplan] = planned(shape.bound(size, snapshot.signatures)).subplans
         outcomes = (each for step in subplan.steps for each in within(step.outcome))
-        return sum(isinstance(each, Pairs) for each in outcomes)
+        return sum(isinstance(outcome, Pairs) for outcome in outcomes)
 
     assert [joins(size) for size in (8, 16, 32, 64)] == [56, 112 + 16, 2 * 128 + 32, 2 * 288 + 64]
 

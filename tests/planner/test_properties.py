@@ -26,7 +26,7 @@ from tests.support.planning.random_plans import INTEGER, TABLES, call, columns_o
 
 
 def _constrained(table: Table, *, filled: str, keys: tuple[tuple[str, ...], ...]) -> Table:
-    columns = tuple(replace(each, nullable=each.name not in filled) for each in table.columns)
+    columns = tuple(replace(column, nullable=column.name not in filled) for column in table.columns)
     return replace(table, columns=columns, keys=keys)
 
 
@@ -46,7 +46,7 @@ def contents(draw: st.DrawFn) -> dict[TableName, Bag]:
     """Tables whose keys hold: a row that repeats one is left out."""
     found: dict[TableName, Bag] = {}
     for name, table in CONSTRAINED.items():
-        names = [each.name for each in table.columns]
+        names = [column.name for column in table.columns]
         taken: set[tuple[tuple[str, ...], Row]] = set()
         kept: list[Row] = []
         for row in draw(st.lists(rows(table), max_size=6)):
@@ -74,9 +74,11 @@ def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None
             assert len(filled) == len(set(filled)), key
         for column in derived.not_null:
             assert (None,) not in values(found, columns, frozenset({column}))
-        for each in derived.dependencies:
-            both = set(zip(values(found, columns, each.of), values(found, columns, each.on), strict=True))
-            assert len(both) == len({of for of, _ in both}), each
+        for dependency in derived.dependencies:
+            both = set(
+                zip(values(found, columns, dependency.of), values(found, columns, dependency.on), strict=True)
+            )
+            assert len(both) == len({of for of, _ in both}), dependency
         assert len(found) <= 1 or not derived.at_most_one_row
 
 
@@ -97,7 +99,7 @@ def scan(table: Table, first: int) -> Scan:
 
 
 R, S = scan(CONSTRAINED[_R.name], 1), scan(CONSTRAINED[_S.name], 3)
-A, B, C, D = (refer(each) for side in (R, S) for each in fields(side))
+A, B, C, D = (refer(field) for side in (R, S) for field in fields(side))
 
 
 NULL, ONE = Constant(None, INTEGER), Constant("1", INTEGER)

@@ -44,7 +44,7 @@ def test_a_specialised_firing_writes_the_same(
             specialised = specialise(subplan, facts_of(special, subplan))
             check_subplan(specialised)
             nodes = (each for step in specialised.steps for each in within(step.outcome))
-            assert not any(isinstance(each, Choose) for each in nodes)
+            assert not any(isinstance(node, Choose) for node in nodes)
             written = special.fire(specialised)
             assert Counter(dict(consolidated(written))) == Counter(dict(consolidated(general.fire(subplan))))
 
@@ -74,17 +74,17 @@ def join(kind: JoinKind) -> LogicalQuery:
     """The two tables of integers, by their first columns."""
     numbers = Numbers()
     left, right = (
-        Scan(each.name, each.name.name, columns_of(each, numbers)) for each in list(TABLES.values())[:2]
+        Scan(table.name, table.name.name, columns_of(table, numbers)) for table in list(TABLES.values())[:2]
     )
     equal = call(65, "=", BOOLEAN, refer(fields(left)[0]), refer(fields(right)[0]))
     plan = Join(kind, left, right, equal)
-    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    return LogicalQuery(plan, tuple(Output(field.name, field.column) for field in fields(plan)))
 
 
 def facts_of(replay: Replay, subplan: Subplan) -> Facts:
     """What the batches of the next firing tell, as its executor would."""
     own = len(replay.logs[subplan.writes].batches)
-    start = {each: replay.read[subplan.writes, each] for each in subplan.reads} | {subplan.writes: own}
+    start = {read: replay.read[subplan.writes, read] for read in subplan.reads} | {subplan.writes: own}
     changes = {each: replay.logs[each].between(start[each], len(replay.logs[each].batches)) for each in start}
 
     def holds(guard: Guard) -> bool:

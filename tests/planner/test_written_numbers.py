@@ -212,11 +212,11 @@ def test_digits_are_those_of_the_definition(sql: str, rows: int) -> None:
             "exact": random.choice((None, *map(Number, ("1.5", "1.50", "2", "0.125", "2.000")))),
             "flag": random.choice((None, True, False)),
         }
-        bag[tuple(values.get(each.name) for each in table.columns)] += 1
+        bag[tuple(values.get(column.name) for column in table.columns)] += 1
     contents = {TableName("bound", "things"): bag}
     query = optimised(sql)
     done = finish(query)
-    columns = [each.column for each in done.query.outputs]
+    columns = [output.column for output in done.query.outputs]
     found = Counter[str]()
     for row, count in evaluate(done.query, contents).items():
         found[str(computed(done.values, dict(zip(columns, row, strict=True))))] += count

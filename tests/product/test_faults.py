@@ -44,7 +44,11 @@ class Site:
 
     def spark(self) -> list[int]:
         """The processes of Java."""
-        return [each.pid for each in descendants(self.running.process.pid) if "java" in each.command]
+        return [
+            descendant.pid
+            for descendant in descendants(self.running.process.pid)
+            if "java" in descendant.command
+        ]
 
     def stopped_at(self, point: str) -> int:
         """The coordinator's process, which has stopped at a point."""
@@ -119,8 +123,8 @@ def test_a_java_that_does_not_start(site: Site, user: psycopg.Connection) -> Non
     warnings = warnings_of(user)
     for name, query in QUERIES.items():
         user.execute(f"CREATE STANDING QUERY {name} AS {query}".encode())
-    assert [each.sqlstate for each in warnings] == ["F0000", "F0000"]
-    assert all("No Java for Spark" in each.detail for each in warnings)
+    assert [warning.sqlstate for warning in warnings] == ["F0000", "F0000"]
+    assert all("No Java for Spark" in warning.detail for warning in warnings)
     error = refused(user, "REFRESH STANDING QUERY total")
     assert (error.sqlstate, error.message) == ("F0000", "no Java for Spark")
     assert "JAVA_HOME" in error.hint
@@ -186,7 +190,7 @@ def test_a_full_disk_while_a_table_is_copied(site: Site, user: psycopg.Connectio
     warnings = warnings_of(user)
     with filled(site.disk):
         user.execute("CREATE STANDING QUERY widest AS SELECT count(*) AS n, max(b) AS b FROM wide")
-        assert [each.sqlstate for each in warnings] == ["53100"]
+        assert [warning.sqlstate for warning in warnings] == ["53100"]
         assert "Free space on the disk" in warnings[0].hint
         assert one(user, "SELECT count(*) FROM t") > 0
         assert refused(user, "REFRESH STANDING QUERY widest").sqlstate == "53100"

@@ -123,8 +123,12 @@ def test_the_server_behind() -> None:
 
 def embedded_server(running: Gavial) -> int:
     """The postmaster that Gavial runs."""
-    children = [each for each in descendants(running.process.pid) if each.parent == running.process.pid]
-    (postmaster,) = [each.pid for each in children if "proxy.processes.worker" not in each.command]
+    children = [
+        descendant
+        for descendant in descendants(running.process.pid)
+        if descendant.parent == running.process.pid
+    ]
+    (postmaster,) = [child.pid for child in children if "proxy.processes.worker" not in child.command]
     return postmaster
 
 
@@ -171,7 +175,7 @@ def test_everything_ends_and_begins_again(home: Path, victims: str) -> None:
     for attempt in (1, 2):
         with start() as running, RawClient.session(Address.of(running.dsn())) as session:
             keep(running, attempt)
-            family = [each.pid for each in descendants(running.process.pid)]
+            family = [descendant.pid for descendant in descendants(running.process.pid)]
             assert len(family) > 2
             running.kill()
             for pid in filter(alive, family if victims == "everything" else []):
@@ -196,7 +200,7 @@ def test_told_to_stop(postgres18: Server) -> None:
     ):
         quick.send(Query("select pg_sleep(1)"))
         slow.send(Query("select pg_sleep(30)"))
-        family = [each.pid for each in descendants(running.process.pid)]
+        family = [descendant.pid for descendant in descendants(running.process.pid)]
         time.sleep(0.3)
         stopping = threading.Thread(target=running.stop)
         stopping.start()

@@ -188,7 +188,7 @@ def grid(lengths: Sequence[int], lows: Sequence[int], *elements: int | None) -> 
     head = struct.pack(">3i", len(lengths), 0, INT4)
     head += b"".join(struct.pack(">2i", *pair) for pair in zip(lengths, lows, strict=True))
     return b"b", head + b"".join(
-        struct.pack(">i", -1) if each is None else struct.pack(">2i", 4, each) for each in elements
+        struct.pack(">i", -1) if element is None else struct.pack(">2i", 4, element) for element in elements
     )
 
 
@@ -219,7 +219,7 @@ def test_arrays_of_any_shape() -> None:
         b"[-1:0]={8,9}",
         b"[0:0][1:2][2:3]={{{1,2},{3,4}}}",
     )
-    assert column(squares, *(NULL if each is None else (b"t", each) for each in texts)) == expected
+    assert column(squares, *(NULL if text is None else (b"t", text) for text in texts)) == expected
     words = StoredColumn("words", SqlType(1009), Shaped(ListOf(Plain.TEXT)), WORD)
     odd = rb'{{"a,}","{"},{"\"","NULL"}}'
     assert column(words, (b"t", odd)) == [{"elements": ["a,}", "{", '"', "NULL"], "shape": [2, 2, 2, 1, 1]}]

@@ -229,6 +229,6 @@ def test_a_query_that_fails_in_the_middle_is_an_error(writer: psycopg.Connection
     with pytest.raises(psycopg.errors.DivisionByZero):
         list(copy_rows(writer.pgconn, query, 100))
     assert (
-        sum(len(each.starts) for each in copy_rows(writer.pgconn, b"SELECT generate_series(1, 1000)", 100))
+        sum(len(row.starts) for row in copy_rows(writer.pgconn, b"SELECT generate_series(1, 1000)", 100))
         == 1000
     )

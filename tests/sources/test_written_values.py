@@ -49,7 +49,7 @@ def sent(text: str) -> bytes:
 
 
 def values(parts: list[bytes]) -> Values:
-    lengths = np.array([len(each) for each in parts], np.int64)
+    lengths = np.array([len(part) for part in parts], np.int64)
     return Values(Octets(b"".join(parts)), np.cumsum(lengths) - lengths, lengths)
 
 

@@ -34,7 +34,7 @@ class Exchange:
 
 def exchanges(document: Path) -> tuple[Exchange, ...]:
     """What is typed and printed in all sessions of a document."""
-    return tuple(each for block in _BLOCK.findall(document.read_text()) for each in _exchanges(block))
+    return tuple(exchange for block in _BLOCK.findall(document.read_text()) for exchange in _exchanges(block))
 
 
 def _exchanges(block: str) -> Iterator[Exchange]:

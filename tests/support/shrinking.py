@@ -97,9 +97,9 @@ def without_table(case: Case, table: Table) -> Case:
     """The case without a table."""
 
     def kept(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        return tuple(each for each in statements if f" {table.name} " not in f"{each.sql()} ")
+        return tuple(statement for statement in statements if f" {table.name} " not in f"{statement.sql()} ")
 
-    steps = tuple(Change(kept(each.statements)) if isinstance(each, Change) else each for each in case.steps)
+    steps = tuple(Change(kept(step.statements)) if isinstance(step, Change) else step for step in case.steps)
     tables = tuple(each for each in case.tables if each != table)
     return replace(case, tables=tables, fill=kept(case.fill), steps=steps)
 
@@ -133,12 +133,12 @@ def without_columns(case: Case, table: Table, names: set[str]) -> Case:
             yield replace(statement, values=values)
 
     def all_cut(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        return tuple(left for each in statements for left in cut(each))
+        return tuple(left for statement in statements for left in cut(statement))
 
-    columns = tuple(each for each in table.columns if each.name not in names)
+    columns = tuple(column for column in table.columns if column.name not in names)
     tables = tuple(replace(each, columns=columns) if each == table else each for each in case.tables)
     steps = tuple(
-        Change(all_cut(each.statements)) if isinstance(each, Change) else each for each in case.steps
+        Change(all_cut(step.statements)) if isinstance(step, Change) else step for step in case.steps
     )
     return replace(case, tables=tables, fill=all_cut(case.fill), steps=steps)
 

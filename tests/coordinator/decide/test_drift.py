@@ -120,7 +120,7 @@ def test_what_is_written_as_believed_is_not_misjudged(query: LogicalQuery, data:
     period = simulated(plan, Statistics(sizes), arrivals, Weights())
     schedule = scheduled(period, Goal(0.3, 4), path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
-    tables = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
+    tables = {buffer.number: oids[buffer.table] for buffer in plan.buffers if isinstance(buffer, TableBuffer)}
     estimate = PeriodEstimate(period, schedule, tables)
     arrived = {oids[name]: round(each.inserts) for name, each in arrivals.items()}
     times = tuple(data.draw(st.integers(1, 4)) for _ in period.paths)

@@ -63,7 +63,7 @@ def simulated(arrivals: Sequence[Arrival]) -> Iterator[Began]:
 @given(requests(("a", "b"), (1, 2), st.booleans()))
 def test_everything_is_computed_once(arrivals: list[Arrival]) -> None:
     began = [each.request for each in simulated(arrivals)]
-    assert sorted(each.query for each in began) == sorted(each.request.query for each in arrivals)
+    assert sorted(each.query for each in began) == sorted(arrival.request.query for arrival in arrivals)
 
 
 @given(requests(("a", "b", "c"), (1, 2, 3), st.just(True)))

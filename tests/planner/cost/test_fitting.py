@@ -39,7 +39,7 @@ def test_known_weights_are_found() -> None:
 
 def test_predictions_are_right_before_the_weights_are() -> None:
     found = fit(firings(20, 0.1))
-    errors = [predicted(each.features, found) / each.work for each in firings(100, 0.0)]
+    errors = [predicted(firing.features, found) / firing.work for firing in firings(100, 0.0)]
     assert np.median(np.abs(np.log(errors))) < 0.15
 
 
@@ -51,7 +51,10 @@ def test_without_firings_the_defaults_stand() -> None:
 
 
 def test_what_never_happens_is_as_dear_as_this_machine_is_slow() -> None:
-    seen = [Measured({**each.features, "joined": 0.0}, each.work, each.elapsed) for each in firings(50, 0.0)]
+    seen = [
+        Measured({**firing.features, "joined": 0.0}, firing.work, firing.elapsed)
+        for firing in firings(50, 0.0)
+    ]
     slower = [Measured(each.features, 3.0 * each.work, each.elapsed) for each in seen]
     assert fit(slower).joined / fit(seen).joined == pytest.approx(3.0, rel=0.05)
 

@@ -27,7 +27,7 @@ from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 
 def test_the_dialect_and_the_planner_name_them_alike() -> None:
     assert set(METHODS) == {"auto", *(each.value for each in Method)}
-    assert set(PACES) == {each.value for each in Paces}
+    assert set(PACES) == {pace.value for pace in Paces}
     assert Paces(str(PACES[0])) is goal_of({}).paces is Paces.AUTO
     assert goal_of({"PACES": "leaf"}).paces is Paces.LEAF
 
@@ -67,14 +67,14 @@ def test_a_forced_method_is_tried_first(method: str, order: tuple[Method, ...]) 
 )
 def test_parts_take_the_forced_method_where_they_can(name: str, method: str, parts: list[str]) -> None:
     delta = tpch(name, method)
-    assert [f"{named(delta, each.writes)}: {each.method}" for each in delta.subplans] == parts
+    assert [f"{named(delta, subplan.writes)}: {subplan.method}" for subplan in delta.subplans] == parts
 
 
 @settings(max_examples=50, deadline=None)
 @given(query=queries(), coming=st.sampled_from((0.0, 1e3, 1e6)), share=st.sampled_from((0.5, 0.01)))
 def test_a_uniform_pace_is_that_of_all_paths(query: LogicalQuery, coming: float, share: float) -> None:
     found = random(query, coming, Goal(share, 20, paces=Paces.UNIFORM))
-    assert len({each.pace for each in found.paths}) <= 1
+    assert len({path.pace for path in found.paths}) <= 1
 
 
 @settings(max_examples=50, deadline=None)
@@ -84,7 +84,7 @@ def test_what_is_above_the_tables_follows_the_fastest(
 ) -> None:
     found = random(query, coming, Goal(share, 20, paces=Paces.LEAF))
     for above in found.paths:
-        below = [each.pace for each in found.paths if each.path.writes == above.path.reads]
+        below = [path.pace for path in found.paths if path.path.writes == above.path.reads]
         assert not below or above.pace == max(below)
 
 

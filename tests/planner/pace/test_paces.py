@@ -34,7 +34,7 @@ class Period:
         self.replay = replay
         self.expected = expected
         self.oids = {name: number for number, name in enumerate(TABLES)}
-        read = [each for each in replay.plan.buffers if isinstance(each, TableBuffer)]
+        read = [buffer for buffer in replay.plan.buffers if isinstance(buffer, TableBuffer)]
         self.tables = {each.number: self.oids[each.table] for each in read}
         below = tables_below(replay.plan, self.tables)
         self.paced = [Paced(path, paces[path], below[path]) for path in below]
@@ -49,11 +49,11 @@ class Period:
     def work(self, paths: set[Path]) -> None:
         """Fire subplans as a round does: by the paths that are due, a table's buffers as one."""
         for subplan in self.replay.plan.subplans:
-            chosen = {each.reads for each in paths if each.writes == subplan.writes}
+            chosen = {path.reads for path in paths if path.writes == subplan.writes}
             tables = {self.tables[each] for each in chosen if each in self.tables}
-            chosen |= {each for each in subplan.reads if self.tables.get(each) in tables}
+            chosen |= {read for read in subplan.reads if self.tables.get(read) in tables}
             kept = {
-                each: self.replay.read[subplan.writes, each] for each in subplan.reads if each not in chosen
+                read: self.replay.read[subplan.writes, read] for read in subplan.reads if read not in chosen
             }
             if chosen:
                 self.replay.fire(subplan, kept)
@@ -88,7 +88,7 @@ def test_the_answer_is_right_at_every_trigger(
 ) -> None:
     """Contents in between are those of some position of each table, so no node's is ever negative."""
     replay = Replay(derive(query, methods, TABLES, store_joins), specialised=specialised)
-    paths = [Path(each.writes, buffer) for each in replay.plan.subplans for buffer in each.reads]
+    paths = [Path(subplan.writes, buffer) for subplan in replay.plan.subplans for buffer in subplan.reads]
     paces = {path: data.draw(st.integers(1, 8)) for path in paths}
     expected = {number: float(data.draw(st.integers(0, 12))) for number in range(len(TABLES))}
     contents: dict[TableName, Bag] = {name: Counter() for name in TABLES}

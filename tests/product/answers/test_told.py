@@ -150,7 +150,7 @@ def test_a_writer_holds_up_the_table_that_joins_and_nothing_else(dsn: str, user:
             assert not statement.outcome.done()
             writer.execute("COMMIT")
             statement.ends_well()
-            messages = [each[0] for each in statement.notices]
+            messages = [notice[0] for notice in statement.notices]
             assert len(set(messages)) == len(messages), messages
 
 

@@ -58,7 +58,7 @@ def test_the_enormous_one_blocks_nobody_and_ends_with_its_statement(database: st
 def test_fifty_tables_are_kept(database: str, name: str) -> None:
     if name == "star":
         with session(database) as connection:
-            columns = ", ".join(f"{each.name} int" for each in WIDE.columns)
+            columns = ", ".join(f"{column.name} int" for column in WIDE.columns)
             connection.execute(f"CREATE TABLE wide ({columns}, PRIMARY KEY (id))".encode())
     with session(database) as connection:
         connection.execute(CREATE.format("large", SHAPES[name].text(50)).encode())

@@ -101,7 +101,11 @@ class Site:
 
     def kill(self, victim: str) -> None:
         """Kill it, and start it again where nobody else does."""
-        spark = [each.pid for each in descendants(self.running.process.pid) if "java" in each.command]
+        spark = [
+            descendant.pid
+            for descendant in descendants(self.running.process.pid)
+            if "java" in descendant.command
+        ]
         match victim:
             case "coordinator":
                 self.running.process.kill()

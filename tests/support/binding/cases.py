@@ -78,7 +78,7 @@ def record(path: Path, cases: Iterable[Recorded]) -> None:
     texts = []
     for case in cases:
         columns = "\n".join(
-            json.dumps([each.name, *astuple(each.type)], ensure_ascii=False) for each in case.columns
+            json.dumps([column.name, *astuple(column.type)], ensure_ascii=False) for column in case.columns
         )
         parts = zip(_PARTS, (case.canonical, columns, case.bound), strict=True)
         texts.append("\n".join(f"---- {name}\n{text}" for name, text in parts) + "\n====\n")
@@ -97,7 +97,7 @@ async def look(connection: AsyncConnection, snapshot: Snapshot, statement: str) 
     view = await read_table(connection, VIEW)
     canonical = (await read_canonical_text(connection, VIEW)).strip()
     await connection.execute(f"DROP VIEW {VIEW}")
-    columns = tuple(Column(each.name, each.type) for each in view.columns)
+    columns = tuple(Column(column.name, column.type) for column in view.columns)
     return Recorded(canonical, columns, snapshot.bind(canonical, columns))
 
 
@@ -141,14 +141,22 @@ def snapshot_text(snapshot: Snapshot) -> str:
     """The part of a snapshot that the recorded cases need: what is about the types of the tables."""
     types = _useful_types(snapshot)
     signatures = snapshot.signatures
-    rows: list[tuple[str, Any]] = [("type", each) for each in signatures.types.values() if each.oid in types]
+    rows: list[tuple[str, Any]] = [
+        ("type", type_) for type_ in signatures.types.values() if type_.oid in types
+    ]
     for operators in signatures.operators.values():
         rows += [
-            ("operator", each) for each in operators if {each.left, each.right, each.result} - {0} <= types
+            ("operator", operator)
+            for operator in operators
+            if {operator.left, operator.right, operator.result} - {0} <= types
         ]
     for functions in signatures.functions.values():
-        rows += [("function", each) for each in functions if {*each.arguments, each.result} <= types]
-    rows += [("cast", each) for each in signatures.casts.values() if {each.source, each.target} <= types]
+        rows += [
+            ("function", function)
+            for function in functions
+            if {*function.arguments, function.result} <= types
+        ]
+    rows += [("cast", cast) for cast in signatures.casts.values() if {cast.source, cast.target} <= types]
     rows += [("collation", each) for name, each in signatures.collations.items() if name in ("C", "POSIX")]
     lines = [[kind, *astuple(each)] for kind, each in rows]
     lines += [["table", *astuple(replace(table, oid=0))] for table in snapshot.tables.values()]
@@ -157,11 +165,11 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 def _useful_types(snapshot: Snapshot) -> set[int]:
     types = snapshot.signatures.types
-    columns = {each.type.oid for table in snapshot.tables.values() for each in table.columns}
+    columns = {column.type.oid for table in snapshot.tables.values() for column in table.columns}
     others = {
-        each.oid
-        for each in types.values()
-        if each.name in ("bit", "int4range", "record", "timetz", "unknown")
+        type_.oid
+        for type_ in types.values()
+        if type_.name in ("bit", "int4range", "record", "timetz", "unknown")
     }
-    pseudo = {each.oid for each in types.values() if each.kind == "p" and each.name.startswith("any")}
+    pseudo = {type_.oid for type_ in types.values() if type_.kind == "p" and type_.name.startswith("any")}
     return columns | {types[oid].array for oid in columns if types[oid].array} | others | pseudo | {0}

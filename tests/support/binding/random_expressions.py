@@ -82,16 +82,19 @@ class Expressions:
     def __init__(self, signatures: Signatures, table: Table) -> None:
         self._names = {oid: signatures.types[oid].name for oid in LITERALS}
         self._columns = {
-            oid: [f"t.{each.name}" for each in table.columns if each.type.oid == oid] for oid in LITERALS
+            oid: [f"t.{column.name}" for column in table.columns if column.type.oid == oid]
+            for oid in LITERALS
         }
         functions = [
             each for group in signatures.functions.values() for each in group if not each.returns_set
         ]
         calls = [(each.result, _operator(each)) for group in signatures.operators.values() for each in group]
-        calls += [(each.result, _function(each)) for each in functions if each.kind == "function"]
+        calls += [
+            (function.result, _function(function)) for function in functions if function.kind == "function"
+        ]
         self._calls = _known(calls)
         self._aggregates = _known(
-            (each.result, _function(each)) for each in functions if each.kind == "aggregate"
+            (function.result, _function(function)) for function in functions if function.kind == "aggregate"
         )
 
     @cache  # noqa: B019
@@ -162,7 +165,7 @@ class Expressions:
         if not calls:
             return self._leaf(oid)
         return st.sampled_from(calls).flatmap(
-            lambda call: st.tuples(*(self._near(each, inner) for each in call.arguments)).map(
+            lambda call: st.tuples(*(self._near(argument, inner) for argument in call.arguments)).map(
                 lambda arguments: call.of(list(arguments))
             )
         )

@@ -252,8 +252,8 @@ class RandomCase:
         return Other(
             self.random.choice((
                 *(f"TRUNCATE {name}", f"DELETE FROM {name}", copied, copied, f"DO $$ {undone} $$"),
-                *(f"DELETE FROM {each}" for each in table.leaves[:1]),
-                *(f"UPDATE {each} SET id = id" for each in table.leaves[1:2]),
+                *(f"DELETE FROM {leave}" for leave in table.leaves[:1]),
+                *(f"UPDATE {leave} SET id = id" for leave in table.leaves[1:2]),
                 f"ALTER TABLE {name} ADD COLUMN x{self._altered} integer DEFAULT 5",
                 f"ALTER TABLE {name} ADD COLUMN x{self._altered} text",
             ))

@@ -162,7 +162,7 @@ class Scope:
         """The columns of the queries around."""
         if self.outer is None:
             return ()
-        return (*(each for each in self.outer.atoms if each.is_column), *self.outer.around)
+        return (*(atom for atom in self.outer.atoms if atom.is_column), *self.outer.around)
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class RandomExpressions:
         return _TOKEN.sub(fill, template)
 
     def _leaf(self, family: str, scope: Scope) -> str:
-        here = [each.sql for each in scope.atoms if each.family == family]
+        here = [atom.sql for atom in scope.atoms if atom.family == family]
         around = [each.sql for each in scope.around if each.family == family]
         if around and self.random.random() < 0.4:
             return self.random.choice(around)

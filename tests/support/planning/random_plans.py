@@ -73,7 +73,9 @@ def call(function: int, name: str, type_: SqlType, *arguments: Scalar) -> Call:
 def columns_of(table: Table, numbers: Numbers | None = None) -> tuple[TableColumn, ...]:
     """All columns of the table, under numbers of their own."""
     given = numbers or Numbers()
-    return tuple(TableColumn(given.field(each.name, each.type), each.attribute) for each in table.columns)
+    return tuple(
+        TableColumn(given.field(column.name, column.type), column.attribute) for column in table.columns
+    )
 
 
 @dataclass
@@ -247,7 +249,7 @@ _VALUES: Final = {INT4: (None, 0, 1, 2), FLOAT8: (None, 0.5, 0.25, 2.0)}
 
 def rows(table: Table) -> st.SearchStrategy[Row]:
     """Rows of a table, whatever its keys; no NULL where there must be none."""
-    values = (_VALUES[each.type.oid][not each.nullable :] for each in table.columns)
+    values = (_VALUES[column.type.oid][not column.nullable :] for column in table.columns)
     return st.tuples(*map(st.sampled_from, values))
 
 

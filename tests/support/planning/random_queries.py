@@ -111,7 +111,7 @@ class RandomQueries:
         group = ""
         if self._chance(0.35):
             keys = self.random.sample(scope.atoms, self.random.randint(0, min(2, len(scope.atoms))))
-            group = f" GROUP BY {', '.join(each.sql for each in keys)}" if keys else ""
+            group = f" GROUP BY {', '.join(key.sql for key in keys)}" if keys else ""
             inside = scope if self._chance(0.1) else Scope(scope.atoms)
             aggregates = [self._aggregate(family, inside, depth - 1) for family in (*families, "int")]
             scope = Scope((*keys, *aggregates), outer)

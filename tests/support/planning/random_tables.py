@@ -86,14 +86,15 @@ class RandomTable:
     def ddl(self) -> str:
         """The statement that creates it."""
         columns = [
-            f"{each.name} {each.kind.name}{'' if each.nullable else ' NOT NULL'}" for each in self.columns
+            f"{column.name} {column.kind.name}{'' if column.nullable else ' NOT NULL'}"
+            for column in self.columns
         ]
-        keys = ", ".join(each.name for each in self.columns[: self.key])
+        keys = ", ".join(column.name for column in self.columns[: self.key])
         constraints = [f"PRIMARY KEY ({keys})"] if self.key else []
         constraints += [
-            f"FOREIGN KEY ({each.name}) REFERENCES {SCHEMA}.{each.parent}"
-            for each in self.columns
-            if each.parent
+            f"FOREIGN KEY ({column.name}) REFERENCES {SCHEMA}.{column.parent}"
+            for column in self.columns
+            if column.parent
         ]
         return f"CREATE TABLE {self.qualified} ({', '.join([*columns, *constraints])})"
 
@@ -197,7 +198,7 @@ def random_tables(random: Random, edges: bool = False) -> RandomTables:
     ]
     tables: list[RandomTable] = []
     for number in range(random.randint(3, 4)):
-        parents = [each for each in tables if each.key == 1]
+        parents = [table for table in tables if table.key == 1]
         key = random.choice((0, 1, 1, 1, 2))
         columns = [_key_column(random, number, place) for place in range(key)]
         columns += (

@@ -44,15 +44,15 @@ def descendants(pid: int) -> list[Process]:
 def proxies(pid: int) -> list[int]:
     """The proxy processes of a `gavial serve`."""
     return [
-        each.pid
-        for each in descendants(pid)
-        if "proxy.processes.worker" in each.command and each.state != "Z"
+        descendant.pid
+        for descendant in descendants(pid)
+        if "proxy.processes.worker" in descendant.command and descendant.state != "Z"
     ]
 
 
 def alive(pid: int) -> bool:
     """Whether a process runs."""
-    return any(each.pid == pid and each.state != "Z" for each in processes())
+    return any(process.pid == pid and process.state != "Z" for process in processes())
 
 
 def resident_bytes(pid: int) -> int:

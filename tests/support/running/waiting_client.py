@@ -49,7 +49,7 @@ class Waiting:
         return self._find(words) is not None
 
     def _find(self, words: str) -> tuple[str, str, str] | None:
-        return next((each for each in tuple(self.notices) if words in each[0]), None)
+        return next((notice for notice in tuple(self.notices) if words in notice[0]), None)
 
     def error(self) -> Refused:
         """How it failed."""
@@ -135,7 +135,11 @@ def coordinator_of(proxy: Gavial) -> int:
 
 def workers_of(proxy: Gavial, module: str) -> list[int]:
     """The processes beside a proxy that run a module."""
-    return [each.pid for each in descendants(proxy.process.pid) if f"-m {module}" in each.command]
+    return [
+        descendant.pid
+        for descendant in descendants(proxy.process.pid)
+        if f"-m {module}" in descendant.command
+    ]
 
 
 @contextmanager

@@ -102,11 +102,11 @@ class Case:
 
     @property
     def storages(self) -> tuple[Storage, ...]:
-        return tuple(storage_of(each) for each in self.arguments)
+        return tuple(storage_of(argument) for argument in self.arguments)
 
     def rows(self) -> list[tuple[str | None, ...]]:
         """Edge values for the arguments in every combination, evenly fewer where that is too many."""
-        found = list(product(*(edges(each) for each in self.arguments)))
+        found = list(product(*(edges(argument) for argument in self.arguments)))
         step = -(-len(found) // MOST_ROWS)
         return [row for row in found[::step] if not (None in row and has_no_decimal(row))]
 
@@ -131,7 +131,7 @@ def function_cases(signatures: Sequence[tuple[int, str, list[int], int]]) -> Ite
     """Cases for each function of the tables, given pg_proc's oid, name, arguments and result."""
     for oid, name, arguments, result in signatures:
         if oid in FUNCTIONS and ANYENUM not in arguments:
-            given = [TEXT if each == ANY else each for each in arguments]
+            given = [TEXT if argument == ANY else argument for argument in arguments]
             for types in _variants(oid, given * 2 if oid == CONCAT else given):
                 yield from _calls(oid, name, types, result)
         if oid in CASTS:
@@ -151,7 +151,7 @@ def typed(oid: int) -> SqlType:
 def _variants(oid: int, arguments: Sequence[int]) -> Iterator[tuple[SqlType, ...]]:
     yield tuple(map(typed, arguments))
     if NUMERIC in arguments and (oid in NUMERICS or oid in COMPARISONS) and oid != DIVISION:
-        yield tuple(ANY_NUMBER if each == NUMERIC else typed(each) for each in arguments)
+        yield tuple(ANY_NUMBER if argument == NUMERIC else typed(argument) for argument in arguments)
     if oid in SIGNED:
         yield (LONGEST,)
 

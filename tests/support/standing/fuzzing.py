@@ -49,7 +49,7 @@ SOUND: Final = frozenset(Feature) - frozenset(KNOWN_BUGS)
 def random_case(seed: int, features: frozenset[Feature], queries: int = QUERIES) -> Case:
     """The case of a seed."""
     random = Random(seed)
-    features -= {each for each in EXTREMES if random.random() < 0.3}
+    features -= {extreme for extreme in EXTREMES if random.random() < 0.3}
     tables = RandomCase(random, features)
     surfaces = Surfaces(random, tables.readable(), features)
     fill = tables.fill()
@@ -146,11 +146,11 @@ def main() -> None:
     until = began + options.minutes * 60
     if options.seeds or options.cases or options.sweep is not None:
         until = math.inf
-        cases = (each for each in islice(cases, options.seeds))
+        cases = (case for case in islice(cases, options.seeds))
     if options.sweep is not None:
         cases = (each for each in sweep(features) if not options.sweep or each.title in options.sweep)
     if options.cases:
-        cases = (each for each in read_cases(options.cases.read_text()))
+        cases = (case for case in read_cases(options.cases.read_text()))
     fuzzer = Fuzzer(until, options.attempts)
     fuzzer.fuzz(cases, majors_of(options.postgres, options.seed))
     for message, times in fuzzer.refusals.most_common():

@@ -32,7 +32,7 @@ class Pieces:
         return self._random.choice(self._tables)
 
     def _column(self, table: Readable, *, ordered: bool = False) -> tuple[str, Kind]:
-        columns = [each for each in table.columns if not (ordered and each[1].family == "json")]
+        columns = [column for column in table.columns if not (ordered and column[1].family == "json")]
         return self._random.choice(columns)
 
     def _expression(

@@ -33,7 +33,7 @@ class Standing:
         random = Random(seed)
         tables = random_tables(random, edges=True)
         tables.fill(random)
-        self._execute(f"CREATE SCHEMA {SCHEMA}", *(each.ddl for each in tables.tables))
+        self._execute(f"CREATE SCHEMA {SCHEMA}", *(table.ddl for table in tables.tables))
         self._fill(tables)
         source = RandomQueries(random, tables)
         texts = {f"{SCHEMA}.q{number}": source.query() for number in range(queries)}

@@ -102,7 +102,7 @@ class Surfaces(Pieces):
     def _group(self) -> Query:
         table = self._table()
         keys = self._random.sample(
-            [each for each in table.columns if each[1].family != "json"], self._random.choice((1, 1, 2))
+            [column for column in table.columns if column[1].family != "json"], self._random.choice((1, 1, 2))
         )
         source = f" FROM {table.name} t{self._where(table, 0.2)}"
         targets = [f"t.{name}" for name, _ in keys]
@@ -162,7 +162,7 @@ class Surfaces(Pieces):
     def _distinct(self) -> Query:
         table = self._table()
         columns = self._random.sample(
-            [each for each in table.columns if each[1].family != "json"], self._random.choice((1, 2))
+            [column for column in table.columns if column[1].family != "json"], self._random.choice((1, 2))
         )
         source = f" FROM {table.name} t{self._where(table, 0.3)}"
         free = [
@@ -270,6 +270,6 @@ class Surfaces(Pieces):
         table = self._table()
         column, _ = self._column(table)
         rest = f" FROM {table.name} t WHERE t.id % 4 = {self._random.randrange(4)}"
-        casts = [each for each in CASTS if Feature.SCALE in self._features or each != "numeric"]
-        casts = [each for each in casts if Feature.PADDING in self._features or not each.startswith("char(")]
+        casts = [cast for cast in CASTS if Feature.SCALE in self._features or cast != "numeric"]
+        casts = [cast for cast in casts if Feature.PADDING in self._features or not cast.startswith("char(")]
         return self._numbered(["t.id", f"t.{column}::{self._random.choice(casts)}"], rest)
