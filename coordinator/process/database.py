@@ -130,21 +130,21 @@ class Database:
                 scratch = Path(self._orders.scratch, str(installation), "scratch")
                 with (
                     Capturing(site, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
-                    ResultLoop(site, capturing.position, self._engine) as answers,
+                    ResultLoop(site, capturing.position, self._engine) as result_loop,
                 ):
-                    self._work(session, site, capturing, answers)
+                    self._work(session, site, capturing, result_loop)
             if not self._stop.is_set():
                 remove_dismissed(session, site)
                 remove_unnamed(session, site)
                 drop_slot(session, site)
 
     def _work(
-        self, session: Connection, site: CaptureSite, capturing: Capturing, answers: ResultLoop
+        self, session: Connection, site: CaptureSite, capturing: Capturing, result_loop: ResultLoop
     ) -> None:
         """Work until there are no tables any more; what ends capture or results is raised here."""
 
         def go_on() -> bool:
-            return not self._stop.is_set() and capturing.runs and answers.runs
+            return not self._stop.is_set() and capturing.runs and result_loop.runs
 
         retrying = Retrying()
         filling = Filling(session, site, capturing.mirrors, capturing.position, go_on)
@@ -155,7 +155,7 @@ class Database:
             for table in copy_rewritten(session, site.epoch):
                 log.info("table %s: a partition lies in another file; it is copied again", table)
             retrying.step(session)
-            if not begun or not join_tables(session, site, capturing.position, go_on, answers.discard):
+            if not begun or not join_tables(session, site, capturing.position, go_on, result_loop.discard):
                 if begun:
                     filling.work()
                 remove_dismissed(session, site)
@@ -163,4 +163,4 @@ class Database:
                     pass
         filling.remove_unnamed()
         capturing.check()
-        answers.check()
+        result_loop.check()

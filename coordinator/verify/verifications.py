@@ -30,7 +30,7 @@ _QUEUED: Final = (
 
 
 class Verifications:
-    """Positions are taken aside: whoever holds that up holds up no answer."""
+    """Goes on with VERIFY statements. A thread takes positions, so that waiting for one delays no result."""
 
     def __init__(self, address: str, captured: Callable[[], int], known: KnownQueries) -> None:
         self._address = address

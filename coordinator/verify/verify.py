@@ -1,4 +1,4 @@
-"""VERIFY: an answer against PostgreSQL's own, both at one position; nothing of it is kept."""
+"""VERIFY: compares a result with PostgreSQL's own at one position, and keeps nothing of it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _DIFFERENCES: Final = """
     SELECT 'superfluous' AS side, (d.*)::text AS text, count(*) AS rows, ROW({others})::text AS rest,
         ARRAY[{sums}]::float8[] AS sums
     FROM (
-        SELECT {columns} FROM {answer} EXCEPT ALL SELECT {columns} FROM pg_temp.gavial_expected) AS d
+        SELECT {columns} FROM {result} EXCEPT ALL SELECT {columns} FROM pg_temp.gavial_expected) AS d
     GROUP BY 2, 4, 5
     UNION ALL
     SELECT 'missing', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::float8[] FROM (
-        SELECT {columns} FROM pg_temp.gavial_expected EXCEPT ALL SELECT {columns} FROM {answer}) AS d
+        SELECT {columns} FROM pg_temp.gavial_expected EXCEPT ALL SELECT {columns} FROM {result}) AS d
     GROUP BY 2, 4, 5
 """
 
@@ -47,7 +47,7 @@ Difference: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the answer; `type` is no domain."""
+    """A column of the result; `type` is no domain."""
 
     name: str
     type: str
@@ -106,7 +106,7 @@ def _differences(connection: Connection, table: ResultTable, name: Identifier) -
     sums = [column for column, is_sum in zip(columns, rounded, strict=True) if is_sum]
     others = [column for column, is_sum in zip(columns, rounded, strict=True) if not is_sum]
     question = SQL(_DIFFERENCES).format(
-        answer=name,
+        result=name,
         columns=SQL(", ").join(column.compared for column in columns),
         sums=SQL(", ").join(Identifier("d", column.name) for column in sums),
         others=SQL(", ").join(Identifier("d", column.name) for column in others),

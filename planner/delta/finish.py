@@ -57,14 +57,14 @@ def finish(
             replace(query, plan=plan), tuple(refer(columns[output.column]) for output in query.outputs)
         )
     computed = {column.field.column: column for column in plan.columns}
-    answer = [computed[output.column] for output in query.outputs]
-    left = [column for column in answer if not is_exact(column.value, environment)]
+    shown = [computed[output.column] for output in query.outputs]
+    left = [column for column in shown if not is_exact(column.value, environment)]
     needed = references(*(column.value for column in left))
-    kept = {column.field.column: column for column in answer if column not in left}
+    kept = {column.field.column: column for column in shown if column not in left}
     inputs = (field for field in fields(plan.input) if field.column in needed)
     stored = {**{column.field.column: column for column in passing(inputs)}, **kept}
     outputs = tuple(Output(stored_column.field.name, column) for column, stored_column in stored.items())
-    values = tuple(column.value if column in left else refer(column.field) for column in answer)
+    values = tuple(column.value if column in left else refer(column.field) for column in shown)
     return Finished(LogicalQuery(Project(plan.input, tuple(stored.values())), outputs), values)
 
 

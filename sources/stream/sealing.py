@@ -89,7 +89,7 @@ class Sealer:
 
     def seal(self, transactions: Transactions) -> Sealed:
         """Seal batches, durable on return, removed on an error; what cannot be followed is set aside."""
-        # Read after all transactions have come: who changes a state later copies at a later position.
+        # Read after all transactions have come: whoever changes a state later copies at a later position.
         states = source_states(self._connection, self._site.epoch)
         self._mirrors.leave_all_but({oid: source.old_rows for oid, source in states.items()})
         sealed = Sealed()
