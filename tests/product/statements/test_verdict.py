@@ -211,13 +211,13 @@ def test_without_the_proxy_it_is_not_judged(request: pytest.FixtureRequest, majo
 
 
 def test_a_notice_that_only_looks_like_a_question(connection: psycopg.Connection) -> None:
-    """A session may lie to itself; it gets no answer, and goes on."""
+    """A session may lie to itself in the order of a question; it gets no answer, and goes on."""
     connection.execute("SHOW gavial.version")
     for words in ("xyz", "e30=", "bnVsbA=="):
         notices = "".join(
             "RAISE NOTICE USING ERRCODE = 'GV002', MESSAGE = current_setting('gavial.nonce'), "
             f"DETAIL = '{each}'; "
-            for each in ("heard", "nonsense", f"part {words}", "end")
+            for each in ("nonsense", f"part {words}", "end", "waiting")
         )
         connection.execute(f"DO $$BEGIN {notices} PERFORM pg_sleep(0.2); END$$".encode())
     failed = refused(
