@@ -16,8 +16,8 @@ from coordinator.planning.planning import KeptPlan, bind_described, plan_as_kept
 from coordinator.planning.statistics import statistics_from_json, statistics_of
 from dialect.statements.expectations import check_expectations
 from dialect.statements.places import Places, place_of
-from executors.engines import ENGINES
 from executors.settings import EngineSettings
+from executors.spark.executor import SparkEngine
 from planner.delta.methods import methods_of
 from proxy.judging.explained import Explain, Explained
 from proxy.judging.period_forecast import read_period_forecast
@@ -25,7 +25,7 @@ from proxy.wire.verdict import Verdict
 
 Options: TypeAlias = Mapping[str, Any]
 
-_ENGINE: Final = ENGINES["spark"](EngineSettings(Path()))
+_ENGINE: Final = SparkEngine.of(EngineSettings(Path()))
 """Nothing is started here: it says what it can compute."""
 
 
