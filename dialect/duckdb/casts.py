@@ -20,6 +20,7 @@ from catalog.postgres.types import (
     SqlType,
     numeric_digits,
 )
+from dialect.duckdb.dates import as_date
 from dialect.duckdb.numbers import converted, number_of, text_of, value_of, written
 from dialect.duckdb.rendered import NotWritten, Rendered, cast
 from dialect.expressions.scalar import Cast, CastMethod, Constant
@@ -134,4 +135,5 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     ),
     **dict.fromkeys((406, 1401), lambda argument: argument),
     2971: _plain(Plain.TEXT),
+    2029: as_date,
 }

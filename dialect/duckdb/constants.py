@@ -11,6 +11,7 @@ from typing import Final
 from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Decimal, Padded, Plain, Storage, Written
 from catalog.postgres.types import UUID, SqlType
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, text_literal
+from dialect.expressions.interval_text import INFINITE, NEGATIVE_INFINITE, read_interval
 from dialect.expressions.moment_text import MICROSECONDS_A_DAY, read_date, read_timestamp
 
 _NEAR_DAYS: Final = 700_000
@@ -94,6 +95,14 @@ def _timestamp(text: str) -> str:
     return f"make_timestamp(CAST({microseconds} AS BIGINT))"
 
 
+def _interval(text: str) -> str:
+    value = read_interval(text)
+    if value in (INFINITE, NEGATIVE_INFINITE):
+        raise NotWritten("an infinite interval")
+    parts = f"months := {value.months}, days := {value.days}, microseconds := {value.microseconds}"
+    return cast(f"struct_pack({parts})", Plain.INTERVAL).sql
+
+
 def _read(read: Callable[[str], int], text: str) -> int:
     try:
         return read(text)
@@ -111,4 +120,5 @@ _WRITERS: Final[Mapping[Plain, Callable[[str], str]]] = {
     Plain.TEXT: text_literal,
     Plain.DATE: _date,
     Plain.TIMESTAMP: _timestamp,
+    Plain.INTERVAL: _interval,
 }

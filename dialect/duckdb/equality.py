@@ -50,12 +50,14 @@ def compared(symbol: str, left: Rendered, right: Rendered) -> str:
 def _as_timestamp(value: Rendered) -> Rendered:
     if value.storage is Plain.TIMESTAMP:
         return value
-    return Rendered(unless(is_far(value.sql), f"CAST({value.sql} AS TIMESTAMP)"), Plain.TIMESTAMP)
+    return Rendered(unless(is_far(value), f"CAST({value.sql} AS TIMESTAMP)"), Plain.TIMESTAMP)
 
 
-def is_far(date: str) -> str:
-    """Whether a date is infinite, or far enough from ours to be left to Spark."""
-    return f"{date} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+def is_far(value: Rendered) -> str:
+    """Whether a date or timestamp is infinite, or far enough from ours to be left to Spark."""
+    if value.storage is Plain.DATE:
+        return f"{value.sql} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+    return f"{value.sql} NOT BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 
 def group_key(rendered: Rendered) -> str:

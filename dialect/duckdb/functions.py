@@ -18,11 +18,13 @@ from catalog.postgres.types import (
     OID,
     TIMETZ,
 )
+from dialect.duckdb.dates import DATES
 from dialect.duckdb.division import quotient
-from dialect.duckdb.equality import compared, is_far
+from dialect.duckdb.equality import compared
 from dialect.duckdb.numbers import NUMERICS, converted
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, cast, text_literal, unless
 from dialect.expressions.scalar import Call, Constant
+from dialect.expressions.storages import decimal
 
 # One row for each type of result; int4 also of int2 with int4, int8 also with both.
 _ARITHMETIC: Final[Mapping[Plain, Mapping[str, tuple[int, ...]]]] = {
@@ -58,15 +60,6 @@ _COMPARISONS: Final = {
     if types[0] not in (OID, TIMETZ, ANYARRAY, JSONB)
 }
 EQUALITIES: Final = frozenset(operators["="] for operators in _COMPARISONS.values())
-_FIELDS: Final[Mapping[str, str]] = {
-    "year": "CASE WHEN year({0}) > 0 THEN year({0}) ELSE year({0}) - 1 END",
-    "quarter": "quarter({0})",
-    "month": "month({0})",
-    "day": "day({0})",
-    "dow": "dayofweek({0})",
-    "isodow": "isodow({0})",
-    "doy": "dayofyear({0})",
-}
 _MOST: Final = 2**31 - 1
 
 
@@ -147,28 +140,19 @@ def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     return Rendered(unless(f"{length} < 0", f"substring({value}, {first}, {count})"), Plain.TEXT)
 
 
-def _field_of_date(call: Call, arguments: Sequence[Rendered]) -> Rendered:
-    match call.arguments[0]:
-        case Constant(text=str(text)) if text.lower() in _FIELDS:
-            value = arguments[1].sql
-            field = cast(_FIELDS[text.lower()].format(value), Decimal(10, 0))
-            return Rendered(unless(is_far(value), field.sql), field.storage)
-    raise NotWritten("a field of a date")
-
-
-def _days_later(symbol: str, *, swapped: bool = False) -> Builder:
-    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-        date, days = reversed(arguments) if swapped else arguments
-        moved = f"({date.sql} {symbol} {days.sql})"
-        return Rendered(unless(f"{is_far(date.sql)} OR {is_far(moved)}", moved), Plain.DATE)
-
-    return build
-
-
-def _days_between(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    later, earlier = (argument.sql for argument in arguments)
-    unsure = f"{is_far(later)} OR {is_far(earlier)}"
-    return cast(unless(unsure, f"({later} - {earlier})"), Plain.INT32)
+def _rounded(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """DuckDB's cast between decimals takes halves away from zero, as PostgreSQL rounds."""
+    match call.arguments[1:]:
+        case ():
+            digits = 0
+        case (Constant(text=str(text)),):
+            digits = int(text)
+        case _:
+            raise NotWritten("a numeric rounded to digits that are no constant")
+    value = arguments[0].storage
+    if not isinstance(value, Decimal) or not 0 <= digits <= value.scale:
+        raise NotWritten("a numeric rounded otherwise than to fewer digits")
+    return cast(arguments[0].sql, decimal(value.precision - value.scale + 1, digits))
 
 
 FUNCTIONS: Final[Mapping[int, Builder]] = {
@@ -192,9 +176,12 @@ FUNCTIONS: Final[Mapping[int, Builder]] = {
     2087: _template("replace({}, {}, {})"),
     3696: _template("starts_with({}, {})", Plain.BOOLEAN),
     2311: _template("md5({})"),
-    6199: _field_of_date,
-    1141: _days_later("+"),
-    2550: _days_later("+", swapped=True),
-    1142: _days_later("-"),
-    1140: _days_between,
+    **dict.fromkeys((functions.ROUND_NUMERIC_INT4, functions.ROUND_NUMERIC), _rounded),
+    **DATES,
+    881: _template("ltrim({}, ' ')"),
+    882: _template("rtrim({}, ' ')"),
+    885: _template("trim({}, ' ')"),
+    875: _template("ltrim({}, {})"),
+    876: _template("rtrim({}, {})"),
+    884: _template("trim({}, {})"),
 }
