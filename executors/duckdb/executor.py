@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import duckdb
@@ -14,6 +15,7 @@ from dialect.duckdb.division import QUOTIENT_FUNCTION, quotient_text
 from dialect.duckdb.rendered import NotWritten
 from dialect.spark.expressions import Environment
 from executors.duckdb.compile import Statement, compile_subplan, consolidated, view_of
+from executors.duckdb.contents import Contents
 from executors.duckdb.relation import Relation
 from executors.duckdb.sources import source_of
 from executors.executor import Buffers, Firing, Outcome, range_at
@@ -21,6 +23,9 @@ from executors.rows import Schema, arrow_schema
 from planner.delta.weighted import Subplan
 
 NAME: Final = "DuckDB"
+READ_TO_CHANGED: Final = 10
+"""A firing may read so many times as many rows as may have changed: most of them are only looked at."""
+
 _KEPT_STATEMENTS: Final = 1000
 
 
@@ -46,12 +51,13 @@ def open_database(most_bytes: int) -> duckdb.DuckDBPyConnection:
 
 
 class DuckDBExecutor:
-    """One database in memory, which holds nothing between firings; used by one thread."""
+    """One database in memory, which holds contents that are read again and again; used by one thread."""
 
     def __init__(self, most_rows: int, most_bytes: int) -> None:
         self._most_rows = most_rows
         self._most_bytes = most_bytes
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._contents: Contents | None = None
         self._statements: dict[tuple[object, ...], Statement | str] = {}
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
@@ -62,10 +68,12 @@ class DuckDBExecutor:
         statement = self.statement(firing.subplan, firing.schemas, firing.environment)
         if rows_in > self._most_rows:
             raise NotComputed(f"{rows_in} changed rows")
-        tables: dict[str, pa.Table] = {}
-        sources = self._sources(statement, firing, buffers, tables)
-        sql = f"WITH {', '.join([*sources, statement.steps])} {statement.outcome}"
-        return Outcome(self._rows(sql, tables).cast(arrow_schema(firing.schema)), rows_in, 1, NAME)
+        with self._errors_as_not_computed():
+            tables: dict[str, pa.Table] = {}
+            sources = self._sources(statement, firing, buffers, tables)
+            sql = f"WITH {', '.join([*sources, statement.steps])} {statement.outcome}"
+            rows = self._rows(sql, tables)
+        return Outcome(rows.cast(arrow_schema(firing.schema)), rows_in, 1, NAME)
 
     def statement(
         self, subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment
@@ -103,37 +111,49 @@ class DuckDBExecutor:
         self, statement: Statement, firing: Firing, buffers: Buffers, tables: dict[str, pa.Table]
     ) -> list[str]:
         """A WITH for each part of a buffer that the statement reads."""
+        _, contents = self._opened()
+        contents.begin()
         sources, rows = [], 0
         for buffer, moment in statement.reads:
             schema = firing.schemas[buffer]
             parts = buffers.parts(buffer, range_at(firing.ranges[buffer], moment))
             rows += sum(part.rows for part in parts)
-            if rows > self._most_rows:
-                raise NotComputed(f"more than {self._most_rows} rows to read")
-            try:
-                source = source_of(parts, schema, buffers.names(buffer), tables)
-            except NotWritten as reason:
-                raise NotComputed(str(reason)) from None
+            if rows > READ_TO_CHANGED * self._most_rows:
+                raise NotComputed(f"{rows} rows to read")
+            source = source_of(parts, schema, buffers.names(buffer), tables, contents)
             if firing.consolidate:
                 source = consolidated(Relation(source, schema)).sql
             sources.append(f"{view_of(buffer, moment)} AS ({source})")
         return sources
 
     def _rows(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-        connection = self._opened()
+        connection, _ = self._opened()
         try:
             for name, table in tables.items():
                 connection.register(name, table)
             return connection.sql(sql).to_arrow_table()
-        except duckdb.InterruptException:
-            raise EngineFailed("the computation was interrupted") from None
-        except duckdb.Error as error:
-            raise NotComputed(str(error).partition("\n")[0]) from error
         finally:
             for name in tables:
                 connection.unregister(name)
 
-    def _opened(self) -> duckdb.DuckDBPyConnection:
-        if self._connection is None:
+    @contextmanager
+    def _errors_as_not_computed(self) -> Iterator[None]:
+        """Whatever goes wrong is left to the other engine, but for an interruption."""
+        try:
+            yield
+        except duckdb.InterruptException:
+            raise EngineFailed("the computation was interrupted") from None
+        except NotWritten as reason:
+            raise NotComputed(str(reason)) from None
+        except duckdb.OutOfMemoryException as error:
+            if self._contents is not None:
+                self._contents.clear()
+            raise NotComputed("more memory than --in-process-memory is needed") from error
+        except duckdb.Error as error:
+            raise NotComputed(str(error).partition("\n")[0]) from error
+
+    def _opened(self) -> tuple[duckdb.DuckDBPyConnection, Contents]:
+        if self._connection is None or self._contents is None:
             self._connection = open_database(self._most_bytes)
-        return self._connection
+            self._contents = Contents(self._connection, self._most_bytes // 2)
+        return self._connection, self._contents

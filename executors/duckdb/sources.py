@@ -10,16 +10,26 @@ import pyarrow as pa
 from dialect.duckdb.constants import constant
 from dialect.duckdb.numbers import converted
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, text_literal
+from executors.duckdb.contents import Contents
 from executors.executor import AddedColumn, InFile, InMemory, Part
 from executors.rows import OFFSET, WEIGHT, Schema, arrow_schema, name_of
 
 
 def source_of(
-    parts: Sequence[Part], schema: Schema, names: Mapping[int, str], tables: dict[str, pa.Table]
+    parts: Sequence[Part],
+    schema: Schema,
+    names: Mapping[int, str],
+    tables: dict[str, pa.Table],
+    contents: Contents,
 ) -> str:
     """The rows of all parts, their columns by `name_of`; `tables` gains those that lie in memory."""
     memory = [part.table for part in parts if isinstance(part, InMemory)]
-    selects = _from_files([part for part in parts if isinstance(part, InFile)], schema, names)
+    files = [part for part in parts if isinstance(part, InFile)]
+    whole = {_path(part.uri): part for part in files if part == InFile(part.uri, part.rows)}
+    held, rest = contents.select({path: part.rows for path, part in whole.items()}, schema, names)
+    read = [part for part in files if part not in whole.values() or _path(part.uri) in rest]
+    selects = [held] if held is not None else []
+    selects += _from_files(read, schema, names)
     if memory or not selects:
         name = f"rows_{len(tables)}"
         wanted = arrow_schema(schema)

@@ -131,7 +131,7 @@ def gavial() -> None:
     type=click.IntRange(0),
     default=IN_PROCESS_ROWS,
     show_default=True,
-    help="Most rows that what is computed in this process may read; 0: everything on Spark.",
+    help="Most changed rows of what is computed in this process; 0: everything on Spark.",
 )
 @click.option(
     "--in-process-memory",

@@ -1,0 +1,150 @@
+"""Contents that are held in DuckDB's own form: the rows of the files, whatever is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.postgres.storage import Plain
+from executors.duckdb.contents import FEWEST_ROWS, MOST_OTHERS, Contents
+from executors.duckdb.executor import open_database
+from executors.duckdb.sources import source_of
+from executors.executor import InFile
+from executors.rows import Schema
+from sources.warehouse.warehouse import Warehouse
+
+NUMBER: Schema = {1: Plain.INT64}
+BOTH: Schema = {1: Plain.INT64, 2: Plain.TEXT}
+NAMES = {1: "a1", 2: "a2"}
+ROWS = FEWEST_ROWS
+
+
+@pytest.fixture
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_database(2**28) as connection:
+        yield connection
+
+
+class Folder:
+    """Files of some thousand rows: file n has the numbers from n * ROWS on."""
+
+    def __init__(self, directory: Path, name: str = "table-1") -> None:
+        self.warehouse, self.name = Warehouse(str(directory)), name
+        self.files: list[InFile] = []
+
+    def add(self) -> InFile:
+        start = len(self.files) * ROWS
+        numbers = pa.array(range(start, start + ROWS), pa.int64())
+        table = pa.table(
+            {
+                "a1": numbers,
+                "a2": numbers.cast(pa.string()),
+                "weight": pa.repeat(pa.scalar(1, pa.int64()), ROWS),
+                "commit_lsn": pa.repeat(pa.scalar(len(self.files) + 1, pa.int64()), ROWS),
+            }
+        )
+        batch = self.warehouse.seal(self.name, table, len(self.files), len(self.files) + 1, 1)
+        self.files.append(InFile(self.warehouse.uri_of(batch), ROWS))
+        return self.files[-1]
+
+
+def numbers(
+    database: duckdb.DuckDBPyConnection, contents: Contents, files: Sequence[InFile], schema: Schema = NUMBER
+) -> list[int]:
+    """The numbers by a SELECT of the files."""
+    tables: dict[str, pa.Table] = {}
+    contents.begin()
+    sql = source_of(files, schema, NAMES, tables, contents)
+    for name, table in tables.items():
+        database.register(name, table)
+    return sorted(row[0] for row in database.sql(f"SELECT c1 FROM ({sql})").fetchall())
+
+
+def expected(places: Sequence[int]) -> list[int]:
+    return sorted(number for place in places for number in range(place * ROWS, (place + 1) * ROWS))
+
+
+def held_tables(database: duckdb.DuckDBPyConnection) -> Mapping[str, int]:
+    rows = database.sql("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall()
+    return {name: size for name, size in rows if name.startswith("contents_")}
+
+
+@settings(max_examples=15, deadline=None)
+@given(reads=st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=6), wide=st.booleans())
+def test_any_files_at_any_time(
+    tmp_path_factory: pytest.TempPathFactory, reads: list[set[int]], wide: bool
+) -> None:
+    folder = Folder(tmp_path_factory.mktemp("warehouse"))
+    for _ in range(4):
+        folder.add()
+    with open_database(2**28) as database:
+        contents = Contents(database, 2**28)
+        for turn, places in enumerate(reads):
+            files = [folder.files[place] for place in sorted(places)]
+            schema = BOTH if wide and turn % 2 else NUMBER
+            assert numbers(database, contents, files, schema) == expected(sorted(places))
+
+
+def test_a_folder_is_held_from_its_second_reading(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, 2**28)
+    file = folder.add()
+    assert numbers(database, contents, [file]) == expected([0])
+    assert not held_tables(database)
+    assert numbers(database, contents, [file]) == expected([0])
+    assert list(held_tables(database).values()) == [ROWS]
+
+
+def test_what_is_held_is_read_no_more_from_its_file(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, 2**28)
+    file = folder.add()
+    for _ in range(2):
+        numbers(database, contents, [file])
+    for path in tmp_path.rglob("*.parquet"):
+        path.write_bytes(b"damaged")
+    assert numbers(database, contents, [file]) == expected([0])
+    contents.clear()
+    with pytest.raises(duckdb.Error):
+        numbers(database, contents, [file])
+
+
+def test_the_least_recently_used_goes_first(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    folders = [Folder(tmp_path, f"table-{number}") for number in (1, 2, 3)]
+    contents = Contents(database, 2 * ROWS * 24 + 100)  # two folders of numbers with weights
+    for folder in folders:
+        folder.add()
+    for folder in (*folders, folders[0], folders[1]):
+        numbers(database, contents, folder.files)
+    first, second = held_tables(database)
+    numbers(database, contents, folders[2].files)
+    assert second in held_tables(database)
+    assert first not in held_tables(database)
+    assert len(held_tables(database)) == 2
+
+
+def test_what_has_no_room_is_read_from_its_files(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, 1000)
+    file = folder.add()
+    for _ in range(3):
+        assert numbers(database, contents, [file]) == expected([0])
+    assert not held_tables(database)
+
+
+def test_files_that_are_merged_away_do_not_stay(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, 2**30)
+    for _ in range(2):
+        numbers(database, contents, [folder.add()])
+    held = contents._held[str(tmp_path / "table-1")]
+    held.files.update({f"gone-{number}": 100 + number for number in range(MOST_OTHERS + 1)})
+    assert numbers(database, contents, folder.files) == expected([0, 1])
+    assert numbers(database, contents, folder.files) == expected([0, 1])
+    assert len(contents._held[str(tmp_path / "table-1")].files) == 2
