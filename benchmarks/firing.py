@@ -22,6 +22,7 @@ FIGURES = (
     questions.CPU,
     questions.MILLISECONDS,
     questions.JOBS,
+    questions.IN_PROCESS,
     questions.SHARE,
     questions.FASTER,
     service.SHARE,
@@ -41,6 +42,8 @@ def targets(scale: float) -> tuple[Target, ...]:
         Target(questions.NOTHING, questions.JOBS, FIRING, None, "at most", 0.0),
         Target(questions.ALL, questions.FASTER, FIRING, None, "at least", 18.0),
         Target(questions.ALL, questions.SHARE, FIRING, None, "at most", 0.15),
+        Target(questions.ALL, questions.SHARE, questions.AUTO, None, "at most", 0.03),
+        Target(questions.ALL, questions.FASTER, questions.AUTO, None, "at least", 22.0),
         Target(service.IDLE, service.SHARE, FIRING, None, "at most", 1.0),
         Target(service.DEMONSTRATION, service.FIRST, FIRING, None, "at most", 60.0),
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Final
 
@@ -23,12 +25,18 @@ from coordinator.firing.batches import BatchIndex
 from coordinator.firing.outcome import RunOutcome
 from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import NOTHING_READ, Offsets, Work
-from executors.spark.executor import SparkExecutor
+from executors.auto import AutoExecutor
+from executors.duckdb.executor import NAME, DuckDBExecutor
+from executors.executor import Executor
+from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS
+from executors.spark.executor import SparkEngine, SparkExecutor
+from executors.spark.session import SparkSettings
 from planner.plan import Planned, plan
 from sources.warehouse.warehouse import table_buffer
 from tests.support.binding.cases import FOLDER
 
 FIRING: Final = "firing"
+AUTO: Final = "firing, in the process where it can"
 AGAIN: Final = "the plan from nothing"
 TEXT: Final = "Spark's own"
 SECONDS: Final = "s"
@@ -41,6 +49,7 @@ NOTHING: Final = "nothing new"
 ALL: Final = "TPC-H, newest 1 %"
 SHARE: Final = "median share of Spark's own"
 FASTER: Final = "queries faster"
+IN_PROCESS: Final = "share of subplans in the process"
 
 LATE: Final = 300
 LATE_ROWS: Final = 1000
@@ -62,6 +71,18 @@ REVENUE_COLUMNS: Final = (
 )
 
 
+class Opened(SparkEngine):
+    """Spark, of which a session is open."""
+
+    def __init__(self, session: SparkSession) -> None:
+        super().__init__(SparkSettings(Path()))
+        self.session = session
+
+    def start(self, _go_on: Callable[[], bool]) -> SparkExecutor:
+        """An executor in that session."""
+        return SparkExecutor(self.session)
+
+
 @dataclass(slots=True)
 class Bench:
     """A session over a laboratory's batches and those that came later; what is made is removed."""
@@ -70,16 +91,29 @@ class Bench:
     laboratory: Laboratory
     late: tuple[Batch, ...] = ()
     number: int = 0
+    small: DuckDBExecutor = field(default_factory=lambda: DuckDBExecutor(IN_PROCESS_ROWS, IN_PROCESS_MEMORY))
+
+    @property
+    def auto(self) -> AutoExecutor:
+        """Both engines, Spark in the session that there is."""
+        return AutoExecutor(self.small, Opened(self.session), lambda: True, threading.Event())
 
     def fire(
-        self, work: Work, offsets: Offsets, position: int, made: Iterable[Batch] = ()
+        self,
+        work: Work,
+        offsets: Offsets,
+        position: int,
+        made: Iterable[Batch] = (),
+        executor: Executor | None = None,
     ) -> tuple[RunOutcome, Figures]:
-        """A firing up to a position, and what it took."""
+        """A firing up to a position, on Spark if nothing else is said, and what it took."""
         self.number += 1
         warehouse = self.laboratory.warehouse
         batch_index = BatchIndex(work, warehouse, (*self.laboratory.manifest, *self.late, *made))
         used, began = cpu_seconds(os.getpid()), time.perf_counter()
-        query_run = QueryRun(SparkExecutor(self.session), work, offsets, batch_index, warehouse, self.number)
+        query_run = QueryRun(
+            executor or SparkExecutor(self.session), work, offsets, batch_index, warehouse, self.number
+        )
         fired = query_run.fire(position)
         seconds = time.perf_counter() - began
         spent = cpu_seconds(os.getpid()) - used
@@ -95,12 +129,19 @@ class Bench:
             self._remove(fired)
             return figures
 
+        def auto(_turn: int) -> Figures:
+            fired, figures = self.fire(work, standing.offsets, position, standing.batches, self.auto)
+            self._remove(fired)
+            in_process = sum(outcome.engine == NAME for outcome in fired.subplans)
+            computed = sum(bool(outcome.engine) for outcome in fired.subplans)
+            return {**figures, IN_PROCESS: in_process / computed if computed else 1.0}
+
         def again(_turn: int) -> Figures:
             fired, figures = self.fire(work_of(self.laboratory, planned), NOTHING_READ, position)
             self._remove(fired)
             return figures
 
-        return {FIRING: firing, AGAIN: again}
+        return {FIRING: firing, AUTO: auto, AGAIN: again}
 
     def text(self, sql: str) -> Callable[[int], Figures]:
         """The query as it is written, over the same files."""
@@ -157,7 +198,7 @@ def tpch(bench: Bench, turns: int, only: tuple[str, ...]) -> tuple[Reading, ...]
 
 def warmed(case: str, ways: Mapping[str, Callable[[int], Figures]], turns: int) -> tuple[Reading, ...]:
     """In turns, after some that do not count: Java compiles what it runs, by and by."""
-    take_turns(case, {FIRING: ways[FIRING]}, WARM_TURNS)
+    take_turns(case, {way: ways[way] for way in (FIRING, AUTO)}, WARM_TURNS)
     return take_turns(case, ways, turns)
 
 
@@ -167,12 +208,13 @@ def summary(readings: Iterable[Reading], turns: int) -> list[Reading]:
     cases = tuple(dict.fromkeys(each.case for each in kept))
     found = []
     for turn in range(turns):
-        shares = [
-            by_turn(kept, case, FIRING, SECONDS)[turn] / by_turn(kept, case, TEXT, SECONDS)[turn]
-            for case in cases
-        ]
-        faster = float(sum(each < 1 for each in shares))
-        found.append(Reading(ALL, FIRING, turn, {SHARE: median(shares), FASTER: faster}))
+        for way in (FIRING, AUTO):
+            shares = [
+                by_turn(kept, case, way, SECONDS)[turn] / by_turn(kept, case, TEXT, SECONDS)[turn]
+                for case in cases
+            ]
+            faster = float(sum(share < 1 for share in shares))
+            found.append(Reading(ALL, way, turn, {SHARE: median(shares), FASTER: faster}))
     return found
 
 
