@@ -123,7 +123,7 @@ def _unlike(*, sums: list[float | None], **named: Any) -> Unlike:
 def _load_expected(
     connection: Connection, session: Connection, query: Running, table: ResultTable, position: Position
 ) -> None:
-    """What PostgreSQL answers at the position, under the settings of the query's creator."""
+    """What PostgreSQL answers at the position, under the settings by which results are computed."""
     connection.execute(
         SQL("CREATE TEMPORARY TABLE gavial_expected ({columns}) ON COMMIT DROP").format(
             columns=SQL(", ").join(column.definition for column in _columns(connection, table.relation))
@@ -133,8 +133,6 @@ def _load_expected(
         session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute(SQL("SET TRANSACTION SNAPSHOT {snapshot}").format(snapshot=position.snapshot))
         session.execute("SET LOCAL row_security = off")
-        for setting, value in query.settings.items():
-            session.execute("SELECT pg_catalog.set_config(%s, %s, true)", (setting, value))
         view = table_name(session, query.view)
         with (
             session.cursor().copy(_OUT.format(view=view)) as out,

@@ -10,19 +10,23 @@ from sqlglot import exp
 from catalog.errors import Error, FeatureNotSupported
 from catalog.postgres.schema import Table
 from catalog.postgres.signatures import Signatures
-from catalog.postgres.types import SqlType
+from catalog.postgres.types import BYTEA, FLOAT4, FLOAT8, SqlType
 from dialect.binding.canonical_text import read_query
 from dialect.binding.casts import cast
 from dialect.binding.expression import ExpressionBinder
 from dialect.binding.scope import Scope, Source
 from dialect.bound.expression import Column, Expression
 from dialect.bound.query import OutputColumn, Query, Scan, Select, Target
+from dialect.bound.walk import inside
 from dialect.expressions.scalar import Cast, CastMethod, Constant
 
 _HINT: Final = (
     "PostgreSQL 18 tells the values of generated columns; before, keep the value in a plain column "
     "that a trigger fills."
 )
+
+_WRITTEN_BY_SETTINGS: Final = (BYTEA, FLOAT4, FLOAT8)
+"""The types whose values PostgreSQL takes for immutable as text, though settings say how they are written."""
 
 
 def reads_generated(table: Table, tree: exp.Expr, renamed: Sequence[str]) -> bool:
@@ -69,7 +73,17 @@ def _computed(binder: ExpressionBinder, type: SqlType, text: str | None) -> Expr
         raise FeatureNotSupported("its partitions compute it by different expressions")
     select = read_query(f"SELECT {text} AS value")
     value = cast(binder.signatures, binder.expression(select.expressions[0].this), type)
+    for node, _depth in inside(value):
+        if isinstance(node, Cast) and _is_written_by_settings(binder.signatures, node):
+            raise FeatureNotSupported("a text in it depends on the settings of the session that writes a row")
     return value if value.type == type else Cast(value, CastMethod.RELABEL, 0, type)
+
+
+def _is_written_by_settings(signatures: Signatures, cast: Cast) -> bool:
+    source = cast.argument.type.oid
+    while signatures.types[source].base:
+        source = signatures.types[source].base
+    return cast.method is CastMethod.TEXT and source in _WRITTEN_BY_SETTINGS
 
 
 def _refusal(table: Table, column: str, text: str | None, error: Error) -> Error:

@@ -153,6 +153,8 @@ SELECT t.id, t.d, t.i, t.b, t.f, t.z, t.a FROM t;
 SELECT t.id FROM t WHERE t.d > '01.01.2000'::date OR t.i = '1 mon'::interval OR t.b = 'a'::bytea;
 --- query: q3
 SELECT t.z, t.f, t.a, max(t.d), sum(t.i), count(*) FROM t WHERE t.z > '1999-01-01 00:00+05:45'::timestamptz AND t.f > 0.1 GROUP BY t.z, t.f, t.a;
+--- query: texts
+SELECT t.id, t.b::text AS b, t.f::text AS f, t.f::real::text AS r, md5(t.b::text || t.f::text) AS m FROM t;
 --- query: q4
 SELECT t.id, t.a FROM t WHERE 'NULL' = ANY (t.a);
 --- change

@@ -100,6 +100,27 @@ def test_a_generated_column_by_an_expression_that_cannot_be_maintained(user: psy
     check(user, "q")
 
 
+def test_a_generated_column_whose_text_depends_on_settings(user: psycopg.Connection) -> None:
+    user.execute("CREATE DOMAIN bytes AS bytea; SET bytea_output = escape; SET extra_float_digits = -3")
+    user.execute(
+        "CREATE TABLE t (b bytea, i bytes, f real, d float8, "
+        "x text GENERATED ALWAYS AS (b::text || '!') STORED, "
+        "y varchar(9) GENERATED ALWAYS AS (i::text) STORED, z text GENERATED ALWAYS AS (f::varchar) STORED, "
+        "n text GENERATED ALWAYS AS (encode(b, 'hex') || d::int::text) STORED)"
+    )
+    user.execute("INSERT INTO t VALUES ('a', 'b', 0.123456, 2020)")
+    if one(user, "SHOW server_version_num") >= "180000":
+        make(user, "q", "SELECT x, y, z, n FROM t")
+        assert user.execute("TABLE q").fetchall() == [("a!", "b", "0.123", "612020")]
+        return
+    for column in "xyz":
+        error = refused(user, f"CREATE STANDING QUERY r AS SELECT {column} FROM t")
+        assert f'the generated column "{column}" of table "t"' in error.message
+        assert "depends on the settings of the session that writes a row" in error.detail
+    make(user, "q", "SELECT n FROM t")
+    check(user, "q")
+
+
 @pytest.mark.parametrize("proxy", ["postgres18"], indirect=True)
 def test_a_publication_as_an_upgrade_of_the_server_leaves_it(proxy: Gavial, user: psycopg.Connection) -> None:
     """It does not tell generated columns, and PostgreSQL refuses updates: until Gavial is at work again."""

@@ -287,6 +287,24 @@ def test_documents(place: Place) -> None:
     )
 
 
+def test_texts_are_those_of_fixed_settings(postgres18: Server, tmp_path: Path) -> None:
+    """Whoever makes the query: VERIFY compares under the same settings."""
+    with (
+        gavial(upstream=postgres18, data=tmp_path / "data") as proxy,
+        fresh_database(proxy) as dsn,
+        session(dsn) as user,
+    ):
+        user.execute("CREATE TABLE t (b bytea, f float8); INSERT INTO t VALUES ('a', 0.1)")
+        user.execute("SET bytea_output = escape; SET extra_float_digits = -15")
+        query = "SELECT b, b::text AS t, f::text AS v, md5(f::text) AS m FROM t"
+        user.execute(f"CREATE STANDING QUERY q AS {query} WITH NO DATA".encode())
+        wait_until_answered(user, ["q"])
+        user.execute("UPDATE t SET f = 0.30000000000000004")
+        refresh(user, "q")
+        assert user.execute("SELECT t, v FROM q").fetchall() == [("\\x61", "0.30000000000000004")]
+        assert differences(user, "q") == []
+
+
 def test_sums_of_floats_may_differ_in_their_last_digits(postgres18: Server, tmp_path: Path) -> None:
     """By the order in which they were added: VERIFY takes them for the same."""
     with (

@@ -29,6 +29,10 @@ SESSION: Final = (
     "SET TimeZone = 'UTC'; SET jit = off; SET statement_timeout = '120s'; "
     "SET array_nulls = on"  # else a case's own {NULL} is no array of a type that has no value NULL
 )
+COMPUTED: Final = "SET LOCAL bytea_output = hex; SET LOCAL extra_float_digits = 1"
+"""The settings by which texts are computed (docs/values.md); results are read under any."""
+
+EXPECTED: Final = "pg_temp.expected"
 NO_EQUALITY: Final = (114, 199)
 _SCHEMAS: Final = count()
 
@@ -219,7 +223,7 @@ class _Game:
         )
         status, sqlstate, detail = status_of(self.connection, query.name)
         try:
-            expected, types = self._rows(f"TABLE {view}")
+            expected, types = self._expected(view)
         except psycopg.DatabaseError as error:
             self.player.counts["raises"] += 1
             if (status, sqlstate) != ("error", error.sqlstate):
@@ -239,27 +243,35 @@ class _Game:
         found, _ = self._rows(f"TABLE {query.name}")
         self.results[query.name] = found
         self.player.counts["compared"] += 1
-        yield from self._differences(query, view, (expected, found), types)
+        yield from self._differences(query, (expected, found), types)
+
+    def _expected(self, view: str) -> tuple[list[Texts], list[int]]:
+        """What PostgreSQL computes, as it is read in this session; it is there as a table, too."""
+        with self.connection.transaction():
+            self._execute(
+                COMPUTED, f"DROP TABLE IF EXISTS {EXPECTED}", f"CREATE TABLE {EXPECTED} AS TABLE {view}"
+            )
+        return self._rows(f"TABLE {EXPECTED}")
 
     def _differences(
-        self, query: Query, view: str, rows: tuple[list[Texts], list[Texts]], types: Sequence[int]
+        self, query: Query, rows: tuple[list[Texts], list[Texts]], types: Sequence[int]
     ) -> Iterator[Difference]:
         witnesses = {free.column: self._witnesses(free.witnesses) for free in query.free}
         missing, wrong = unlike(*rows, witnesses)
         if missing or wrong:
-            kind = "rows" if self._by_value(view, query.name, types) else "text"
+            kind = "rows" if self._by_value(query.name, types) else "text"
             yield _difference(query, kind, missing, wrong)
         elif witnesses:
             if strange := unwitnessed(*rows, witnesses):
                 yield Difference("text", f"written as no row writes it: {_few(strange)}")
-            if self._by_value(view, query.name, types):
+            if self._by_value(query.name, types):
                 yield Difference("rows", f"values of free columns differ: {_few(rows[0])}, {_few(rows[1])}")
 
-    def _by_value(self, view: str, name: str, types: Sequence[int]) -> bool:
+    def _by_value(self, name: str, types: Sequence[int]) -> bool:
         """Whether there are rows that differ to PostgreSQL."""
         if any(oid in NO_EQUALITY for oid in types):
             return False
-        sides = (f"TABLE {view} EXCEPT ALL TABLE {name}", f"TABLE {name} EXCEPT ALL TABLE {view}")
+        sides = (f"TABLE {EXPECTED} EXCEPT ALL TABLE {name}", f"TABLE {name} EXCEPT ALL TABLE {EXPECTED}")
         return any(self._rows(side)[0] for side in sides)
 
     def _witnesses(self, question: str) -> frozenset[str | None]:
