@@ -50,7 +50,7 @@ from dialect.spark.functions import FUNCTIONS, WITH_BLANKS
 from dialect.spark.moments import without_infinity
 from dialect.spark.numbers.numerics import NUMERICS, is_always_exact
 from dialect.spark.numbers.written import converted, is_written_number, value_of
-from dialect.spark.rendered import Rendered, cast
+from dialect.spark.rendered import Rendered, cast, shared
 from dialect.spark.shapes import elements_of
 
 _ELEMENT: Final = "element"
@@ -175,7 +175,8 @@ class _Renderer:
                     self.inexact.append(scalar)
                 if method in _COMPUTING:
                     value = self._computable(scalar, value)
-                return cast_to(scalar, value, self.environment.storage(type_))
+                storage = self.environment.storage(type_)
+                return shared((value,), lambda given: cast_to(scalar, given[0], storage))
             case And() | Or() | Not() | IsNull() | IsTruth() | IsDistinct() | ArrayComparison():
                 return Rendered(self._truth(scalar), Plain.BOOLEAN)
             case Case() | Coalesce() | NullIf() | Extreme() | Array():
@@ -200,7 +201,8 @@ class _Renderer:
             self.inexact.append(call)
         if call.function in DATES:
             arguments = [self._computable(call, argument) for argument in arguments]
-        return builder(call, [_taken(call, argument) for argument in arguments])
+        taken = [_taken(call, argument) for argument in arguments]
+        return shared(taken, lambda given: builder(call, given))
 
     def _computable(self, scalar: Scalar, operand: Rendered) -> Rendered:
         computable = self.environment.computable(operand)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
 from catalog.postgres.storage import (
@@ -34,6 +34,7 @@ _NAMES: Final = {
     Plain.INTERVAL: "STRUCT<months: INT, days: INT, microseconds: BIGINT>",
 }
 _SIGNED_DIGITS: Final = 34
+_LONG_SQL: Final = 500
 INTERVAL_PARTS: Final = ("months", "days", "microseconds")
 
 
@@ -122,6 +123,30 @@ def failing(condition: str, sqlstate: str, message: str, otherwise: str) -> str:
 def named(name: str, value: str, outcome: str) -> str:
     """The outcome, in which a name stands for a value: that is written, and computed, once."""
     return f"element_at(transform(array({value}), {name} -> {outcome}), 1)"
+
+
+def shared(arguments: Sequence[Rendered], build: Callable[[Sequence[Rendered]], Rendered]) -> Rendered:
+    """What is built of the arguments; those that are long and that it writes again get a name first.
+
+    Else a text would grow with each call around it by as many times as the call writes an argument. Numerics
+    that are computed as Number see to that themselves.
+    """
+    built = build(arguments)
+    if built.number is not None:
+        return built
+    names = {
+        f"v{place}": argument
+        for place, argument in enumerate(arguments)
+        if len(argument.sql) > _LONG_SQL and argument.number is None and built.sql.count(argument.sql) > 1
+    }
+    if not names:
+        return built
+    struct = ", ".join(f"'{name}', {argument.sql}" for name, argument in names.items())
+    given = [
+        replace(argument, sql=f"shared.v{place}") if f"v{place}" in names else argument
+        for place, argument in enumerate(arguments)
+    ]
+    return replace(built, sql=named("shared", f"named_struct({struct})", build(given).sql))
 
 
 def interval(known: str, *parts: str) -> Rendered:

@@ -189,3 +189,17 @@ SELECT s.id, upper((s.x || s.y) COLLATE "C") AS e1, lower(s.z) AS e2 FROM (SELEC
 --- change
 UPDATE t1 SET c1 = c1 || 'ß', c2 = c2 || 'Iß', d = d || 'iß', v = v || 'É', n = n || 'é', m = m || 'É';
 DELETE FROM t1 WHERE id = 2;
+
+--- case: arithmetic of floats many calls deep, inside aggregates and conditions
+CREATE TABLE t1 (id integer PRIMARY KEY, c real, d double precision, s text COLLATE "C");
+INSERT INTO t1 VALUES (1, 0.1, -1.5, 'abc'), (2, -0, 0, 'éa'), (3, 3.4028235e+38, 1e300, ''), (4, NULL, NULL, NULL), (5, 'NaN', 'Infinity', 'z'), (6, 1.6172470976315665, 4095.9, 'ab');
+--- query: averages
+SELECT t.id % 2 AS k, avg(CASE WHEN abs(t.c) <= 4096 AND t.c <> 0 THEN round(t.c * 8) / 8 + 0 WHEN abs(t.c) > 4096 AND abs(t.c) < 'Infinity' THEN 0.5 ELSE t.c END::real) AS e1, avg(CASE WHEN abs(t.d) <= 4096 AND t.d <> 0 THEN round(t.d * 8) / 8 + 0 WHEN abs(t.d) > 4096 AND abs(t.d) < 'Infinity' THEN 0.5 ELSE t.d END) AS e2 FROM t1 t GROUP BY t.id % 2;
+--- query: of_products
+SELECT max((((((t.d * 0.5 + 1) / 3 - t.c) * 0.25 + 2) / 7 + t.d / 9) * 0.125 - 3) / 5) AS e1, min(-(-(-((t.c / 3 + 1) / 3 + 1) / 3 + 1) / 3 + 1) / 3) AS e2 FROM t1 t WHERE (((t.d / 3 + 1) / 3 + 1) / 3 + 1) / 3 < 1e250;
+--- query: of_texts
+SELECT right(lpad(substring(right(lpad(substring(right(t.s, 3) || 'é', 1, 4), 6, 'xy'), 5), 2, 4), 7, 'z'), 6) AS k, count(*) AS n, max(right(lpad(right(lpad(right(lpad(t.s, 3, 'a'), 2), 3, 'b'), 2), 3, 'c'), -1)) AS e1 FROM t1 t GROUP BY right(lpad(substring(right(lpad(substring(right(t.s, 3) || 'é', 1, 4), 6, 'xy'), 5), 2, 4), 7, 'z'), 6);
+--- change
+UPDATE t1 SET c = d, d = c WHERE id IN (1, 2, 6);
+UPDATE t1 SET s = s || 'é' WHERE id > 2;
+DELETE FROM t1 WHERE id = 5;
