@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from catalog.errors import NotMaintainable
 from catalog.postgres.schema import TableName
 from dialect.spark.expressions import DEFAULT
 from executors.duckdb.executor import DuckDBExecutor, NotComputed
@@ -56,7 +57,11 @@ def test_firings_write_what_the_definition_writes() -> None:
         query: LogicalQuery, changes: list[dict[TableName, Changes]], methods: tuple[Method, ...]
     ) -> None:
         plan = derive(query, methods)
-        running = SideBySide(executor, plan, spark_schemas(plan, DEFAULT))
+        try:
+            schemas = spark_schemas(plan, DEFAULT)
+        except NotMaintainable:  # such as an average of distinct floats: no engine is asked for it
+            reject()
+        running = SideBySide(executor, plan, schemas)
         running.fire_all()
         for commit in changes:
             running.replay.commit(commit)
