@@ -10,7 +10,7 @@ from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
 from dialect.duckdb.numbers import converted, value_of
-from dialect.duckdb.rendered import NotWritten, Rendered, unless
+from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
 from dialect.expressions.storages import comparison_storage, has_forms
 
 _MICROSECONDS_PER_DAY: Final = 86_400_000_000
@@ -71,8 +71,18 @@ def group_value(rendered: Rendered) -> Rendered:
     if isinstance(storage, Written) or not has_forms(storage):
         return Rendered(f"any_value({rendered.sql})", storage)
     if storage in _FLOATS:
-        return Rendered(f"arg_min({rendered.sql}, {is_negative_zero(rendered)})", storage)
+        negative = is_negative_zero(rendered)
+        both = f"bool_or({negative}) AND NOT bool_and({negative})"
+        zero = cast("0", storage).sql
+        return Rendered(f"CASE WHEN {both} THEN {zero} ELSE any_value({rendered.sql}) END", storage)
     raise NotWritten("a group by values that are written in several ways")
+
+
+def any_of(rendered: Rendered, condition: str = "") -> str:
+    """Any of values that are identical; inside lists any_value, as arg_min and min of structs, loses -0."""
+    if rendered.storage not in _FLOATS and holds_floats(rendered.storage):
+        return f"(list({rendered.sql}){condition})[1]"
+    return f"any_value({rendered.sql}){condition}"
 
 
 def identity(rendered: Rendered) -> str:
@@ -95,11 +105,16 @@ def is_negative_zero(rendered: Rendered) -> str:
 
 
 def extreme(name: str, rendered: Rendered, condition: str) -> str:
-    """The aggregate min or max of the rows for which the condition is true."""
+    """The aggregate min or max of the rows for which the condition is true: of zeros 0, or -0 for max."""
     known = f"CASE WHEN {condition} THEN {rendered.sql} END"
     if not has_forms(rendered.storage):
         return f"{name}({known})"
     if rendered.storage not in _FLOATS:
         raise NotWritten(f"{name} of values that are written in several ways")
-    form = f"struct_pack(value := {known}, form := {is_negative_zero(rendered)})"
-    return f"arg_{name}({known}, {form})"
+    negative = is_negative_zero(Rendered(known, rendered.storage))
+    zero, negative_zero = (cast(f"'{sign}0'", rendered.storage).sql for sign in ("", "-"))
+    if name == "min":
+        zeros = f"CASE WHEN bool_or({known} = 0 AND NOT {negative}) THEN {zero} ELSE {negative_zero} END"
+    else:
+        zeros = f"CASE WHEN bool_or({negative}) THEN {negative_zero} ELSE {zero} END"
+    return f"CASE WHEN {name}({known}) = 0 THEN {zeros} ELSE {name}({known}) END"

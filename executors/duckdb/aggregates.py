@@ -9,7 +9,7 @@ from catalog.postgres import functions
 from catalog.postgres.storage import MAX_DIGITS, Decimal, ListOf, Plain
 from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.duckdb.division import divided
-from dialect.duckdb.equality import comparable, extreme, group_key, group_value, is_negative_zero
+from dialect.duckdb.equality import any_of, comparable, extreme, group_key, group_value, is_negative_zero
 from dialect.duckdb.numbers import value_of
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
 from executors.duckdb.relation import Relation, selection
@@ -95,7 +95,7 @@ def _aggregated(call: AggregateCall, inputs: Mapping[int, Rendered], write: Writ
         case function if function in _BOOLEANS:
             return Rendered(f"{_BOOLEANS[function]}({value.sql}){condition}", Plain.BOOLEAN)
         case function if function == SINGLE:
-            some = f"any_value({value.sql}){condition}"
+            some = any_of(value, condition)
             return Rendered(unless(f"sum({_WEIGHT}){condition} > 1", some), value.storage)
     raise NotWritten(f"the aggregate {call.name}")
 

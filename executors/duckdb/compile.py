@@ -8,7 +8,7 @@ from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
 from catalog.postgres.storage import Storage
-from dialect.duckdb.equality import compared, identity
+from dialect.duckdb.equality import any_of, compared, identity
 from dialect.duckdb.expressions import render
 from dialect.duckdb.numbers import converted
 from dialect.duckdb.rendered import NotWritten, Rendered, cast
@@ -237,6 +237,6 @@ def consolidated(child: Relation) -> Relation:
     columns = child.columns("x")
     keys = ", ".join(map(identity, columns.values()))
     by = f" GROUP BY {keys}" if keys else ""
-    values = {column: Rendered(f"any_value({value.sql})", value.storage) for column, value in columns.items()}
+    values = {column: Rendered(any_of(value), value.storage) for column, value in columns.items()}
     total = f"sum(x.{WEIGHT})"
     return selection(values, total, f"FROM ({child.sql}) AS x{by} HAVING {total} <> 0")

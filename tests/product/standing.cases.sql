@@ -203,3 +203,29 @@ SELECT right(lpad(substring(right(lpad(substring(right(t.s, 3) || 'é', 1, 4), 6
 UPDATE t1 SET c = d, d = c WHERE id IN (1, 2, 6);
 UPDATE t1 SET s = s || 'é' WHERE id > 2;
 DELETE FROM t1 WHERE id = 5;
+
+--- case: minus zero where no other zero is
+CREATE TABLE t1 (id integer PRIMARY KEY, d double precision, r real, k integer);
+INSERT INTO t1 VALUES (1, '-0', '-0', 1), (2, '-0', '-0', 1), (3, 1, 1, 2), (4, NULL, NULL, 2);
+--- query: q1
+SELECT DISTINCT t.d AS e0 FROM t1 t;
+--- free 0: SELECT t.d FROM t1 t;
+--- query: q2
+SELECT t.r AS e0, count(*) AS n FROM t1 t GROUP BY t.r;
+--- free 0: SELECT t.r FROM t1 t;
+--- query: q3
+SELECT t.d AS e0 FROM t1 t UNION SELECT t.d FROM t1 t;
+--- free 0: SELECT t.d FROM t1 t;
+--- query: q4
+SELECT t.d AS e0 FROM t1 t EXCEPT SELECT t.d FROM t1 t WHERE t.k = 2;
+--- free 0: SELECT t.d FROM t1 t;
+--- query: q5
+SELECT min(t.d) AS e0, max(t.d) AS e1, min(t.r) AS e2 FROM t1 t WHERE t.k = 1;
+--- query: q6
+SELECT array_agg(DISTINCT t.d) AS e0, min(DISTINCT t.r) AS e2 FROM t1 t WHERE t.k = 1;
+--- query: q7
+SELECT t.k AS e0, sum(t.d) AS e1, avg(t.d) AS e2 FROM t1 t GROUP BY t.k;
+--- change
+INSERT INTO t1 VALUES (5, '-0', '-0', 1);
+--- change
+DELETE FROM t1 WHERE id = 1;
