@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import assert_never
+from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
 from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
@@ -48,6 +48,9 @@ from dialect.expressions.storages import common_storage, comparison_storage
 
 StorageOf = Callable[[SqlType], Storage]
 
+_LONGEST: Final = 50_000
+"""Characters of an expression: a call writes some arguments many times, and others stand inside them."""
+
 
 def render(scalar: Scalar, columns: Mapping[int, Rendered], storage: StorageOf) -> Rendered:
     """The expression over columns that are written, and stored, as given; else NotWritten."""
@@ -63,6 +66,12 @@ class _Renderer:
     storage: StorageOf
 
     def render(self, scalar: Scalar) -> Rendered:
+        value = self._written(scalar)
+        if len(value.sql) > _LONGEST:
+            raise NotWritten("a long expression")
+        return value
+
+    def _written(self, scalar: Scalar) -> Rendered:
         match scalar:
             case Reference(column=column):
                 return self.columns[column]
