@@ -13,6 +13,7 @@ from catalog.postgres.types import (
     INT2,
     INT4,
     INT8,
+    INTERVAL,
     NO_TYPMOD,
     NUMERIC,
     TEXT,
@@ -20,7 +21,7 @@ from catalog.postgres.types import (
     SqlType,
     numeric_digits,
 )
-from dialect.duckdb.dates import as_date
+from dialect.duckdb.dates import as_date, as_timestamp, limited_interval
 from dialect.duckdb.numbers import converted, number_of, text_of, value_of, written
 from dialect.duckdb.rendered import NotWritten, Rendered, cast
 from dialect.expressions.scalar import Cast, CastMethod, Constant
@@ -67,6 +68,8 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
             return Rendered(f"left({argument.sql}, {length})", Plain.TEXT)
         case _ if type_.oid == BPCHAR:
             return Rendered(f"rtrim(left({argument.sql}, {length}), ' ')", Padded(length))
+        case _ if type_.oid == INTERVAL:
+            return limited_interval(type_, argument)
     raise NotWritten("a type modifier")
 
 
@@ -135,5 +138,6 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     ),
     **dict.fromkeys((406, 1401), lambda argument: argument),
     2971: _plain(Plain.TEXT),
+    2024: as_timestamp,
     2029: as_date,
 }

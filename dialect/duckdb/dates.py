@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.types import SqlType
 from dialect.duckdb.equality import is_far
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, cast, once, unless
+from dialect.expressions.interval_fields import kept_parts
 from dialect.expressions.scalar import Call, Constant
 
 _FIELDS: Final[Mapping[str, str]] = {
@@ -87,14 +89,34 @@ def _moved(symbol: str, *, swapped: bool = False) -> Builder:
     return build
 
 
-def _as_timestamp(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    value = arguments[0]
+def as_timestamp(value: Rendered) -> Rendered:
+    """The beginning of a date."""
     return Rendered(unless(is_far(value), f"CAST({value.sql} AS TIMESTAMP)"), Plain.TIMESTAMP)
 
 
 def as_date(value: Rendered) -> Rendered:
     """The day of a timestamp."""
     return Rendered(unless(is_far(value), f"CAST({value.sql} AS DATE)"), Plain.DATE)
+
+
+def limited_interval(type_: SqlType, value: Rendered) -> Rendered:
+    """The interval without what is smaller than the last field of its type."""
+    kept = kept_parts(type_)
+    if kept is None:
+        return value
+
+    def cut(one: str) -> str:
+        time = (
+            f"({one}).microseconds // {kept.microseconds} * {kept.microseconds}" if kept.microseconds else "0"
+        )
+        days = f"({one}).days" if kept.days else "0"
+        months = f"({one}).months // {kept.months} * {kept.months}"
+        parts = f"struct_pack(months := {months}, days := {days}, microseconds := {time})"
+        known = f"CASE WHEN {one} IS NOT NULL THEN {parts} END"
+        unsure = f"abs(CAST(({one}).months AS BIGINT)) > {_MOST_MONTHS}"
+        return unless(unsure, cast(known, Plain.INTERVAL).sql)
+
+    return Rendered(once(value.sql, cut, "span"), Plain.INTERVAL)
 
 
 DATES: Final[Mapping[int, Builder]] = {
@@ -108,6 +130,6 @@ DATES: Final[Mapping[int, Builder]] = {
     **dict.fromkeys((2071, 2032), _moved("+")),
     **dict.fromkeys((2546, 2548), _moved("+", swapped=True)),
     **dict.fromkeys((2072, 2033), _moved("-")),
-    2024: _as_timestamp,
+    2024: lambda _, arguments: as_timestamp(arguments[0]),
     2029: lambda _, arguments: as_date(arguments[0]),
 }
