@@ -51,8 +51,8 @@ class Running:
     """A standing query: what it is called, what it is made of and how it stands.
 
     `due`: when its trigger fires next, or fired, as far as that is written down.
-    `position`: of its answer, if it has one. `captured`: everything that it reads is in the warehouse.
-    `unlogged`: a crash of the server empties its answer. `stopped`: why a table that it reads is not captured
+    `position`: of its result, if it has one. `captured`: everything that it reads is in the warehouse.
+    `unlogged`: a crash of the server empties its result. `stopped`: why a table that it reads is not captured
     for the time being, if one is not. `columns_due`: its table lacks columns, which come with the next
     result. `of_values`: what is in error are values.
     """
@@ -89,7 +89,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A REFRESH or VERIFY that a client waits for: the answer has to include everything up to `target`.
+    """A REFRESH or VERIFY that a client waits for: the result has to include everything up to `target`.
 
     Runs that were asked for at once, by one REFRESH of several queries, have the same `statement`. `tried`: a
     table that is not captured for the time being was tried again since, in vain.
@@ -213,7 +213,7 @@ def lock_query(connection: Connection, query: UUID) -> None:
 def hold_query(connection: Connection, query: Running) -> bool:
     """Keep a query as it is until the transaction ends, and what it reads captured; False if that is not so.
 
-    Raises what PostgreSQL says where its owner may not read any more what it reads, or its answer has no
+    Raises what PostgreSQL says where its owner may not read any more what it reads, or its result has no
     guard.
     """
     held = connection.execute(
@@ -320,7 +320,7 @@ def note_due(connection: Connection, moments: Mapping[UUID, datetime | None]) ->
 
 
 def set_position(connection: Connection, query: UUID, position: int) -> None:
-    """An answer is published: exact at this position."""
+    """A result is published: exact at this position."""
     connection.execute(
         "UPDATE gavial.queries SET position = '0/0'::pg_lsn + %s::numeric, "
         "position_time = (SELECT position_time FROM gavial.capture), "

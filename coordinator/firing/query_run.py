@@ -54,7 +54,7 @@ class QueryRun:
     def fire(self, position: int, due: Collection[Path] | None = None) -> RunOutcome:
         """Run every subplan, in order, up to a position; a run that fails leaves no file behind.
 
-        With `paths`, only the subplans that these lead to, which read nothing new along other paths.
+        With `due`, only the subplans that these lead to, which read nothing new along other paths.
         """
         stopwatch = Stopwatch(self._executor.processor_seconds)
         try:

@@ -304,7 +304,7 @@ class StandingQuery:
     ) -> bool:
         """Publish in the caller's transaction, which holds the epoch; False if the query has changed.
 
-        The trigger fired at `fired`, which is `since` by the monotonic clock.
+        The trigger fired at `moment`, which is `since` by the monotonic clock.
         """
         if computed.base is not self.offsets or not self._is_as_planned(connection, query):
             return False

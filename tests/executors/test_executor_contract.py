@@ -1,4 +1,4 @@
-"""The same firings in plain Python, and on Spark in this process, on a cluster and over Spark Connect."""
+"""The same firings in plain Python, on Spark in each of its places, and in the process where possible."""
 
 from __future__ import annotations
 
