@@ -41,6 +41,10 @@ class _Held:
     rows: int = 0
     last_use: int = 0
 
+    def has(self, columns: Mapping[str, Storage]) -> bool:
+        """Whether these columns are among those held, stored in the same way."""
+        return all(self.columns.get(name) == storage for name, storage in columns.items())
+
     @property
     def bytes(self) -> int:
         """About how much memory the rows take."""
@@ -57,6 +61,13 @@ def _width(storage: Storage) -> int:
             return _LONG_BYTES
 
 
+def _among(held: _Held, files: Mapping[str, int]) -> str:
+    """Whether a row is of these files: the same firing may read further ones, which are loaded later."""
+    others = [str(number) for path, number in held.files.items() if path not in files]
+    earlier = f"{_FILE} < {len(held.files)}"
+    return f"{earlier} AND {_FILE} NOT IN ({', '.join(others)})" if others else earlier
+
+
 class Contents:
     """Rows that are held in the database of a connection, up to so many bytes."""
 
@@ -64,7 +75,7 @@ class Contents:
         self._connection = connection
         self._most_bytes = most_bytes
         self._held: dict[str, _Held] = {}
-        self._read_before: set[str] = set()
+        self._asked: dict[str, dict[str, Storage]] = {}
         self._in_use: set[str] = set()
         self._uses = 0
 
@@ -84,13 +95,14 @@ class Contents:
         if len(folders) != 1 or sum(files.values()) < FEWEST_ROWS:
             return None, list(files)
         [folder] = folders
-        if folder not in self._read_before:
-            self._read_before.add(folder)
-            return None, list(files)
         wanted = {names[column]: storage for column, storage in schema.items()}
-        if folder in self._held and len(self._held[folder].files.keys() - files.keys()) > MOST_OTHERS:
-            self.drop(folder)
-        held = self._with_columns(folder, wanted)
+        is_first = folder not in self._asked
+        self._asked[folder] = {**self._asked.get(folder, {}), **wanted}
+        held = self._held.get(folder)
+        if is_first or (folder in self._in_use and (held is None or not held.has(wanted))):
+            return None, list(files)
+        if held is None or not held.has(wanted) or len(held.files.keys() - files.keys()) > MOST_OTHERS:
+            held = self._hold(folder)
         missing = [path for path in files if path not in held.files]
         held.rows += sum(files[path] for path in missing)
         if not self._has_room(folder):
@@ -101,9 +113,7 @@ class Contents:
         held.last_use = self._uses
         self._in_use.add(folder)
         columns = "".join(f"{names[column]} AS {name_of(column)}, " for column in schema)
-        others = [str(number) for path, number in held.files.items() if path not in files]
-        where = f" WHERE {_FILE} NOT IN ({', '.join(others)})" if others else ""
-        return f"SELECT {columns}{WEIGHT} FROM {held.table}{where}", []
+        return f"SELECT {columns}{WEIGHT} FROM {held.table} WHERE {_among(held, files)}", []
 
     def drop(self, folder: str) -> None:
         """Forget what is held of a folder."""
@@ -114,16 +124,11 @@ class Contents:
         """Forget everything: the next firings read files."""
         for folder in list(self._held):
             self.drop(folder)
-        self._read_before.clear()
+        self._asked.clear()
 
-    def _with_columns(self, folder: str, wanted: Mapping[str, Storage]) -> _Held:
-        """What is held of the folder, made anew where columns are missing."""
-        held = self._held.get(folder)
-        columns = dict(wanted)
-        if held is not None:
-            if all(held.columns.get(name) == storage for name, storage in wanted.items()):
-                return held
-            columns = {**held.columns, **wanted}
+    def _hold(self, folder: str) -> _Held:
+        """Begin to hold the folder from scratch, with the columns that were asked for so far."""
+        columns = self._asked[folder]
         self.drop(folder)
         self._uses += 1
         held = _Held(f"contents_{self._uses}", columns)

@@ -91,6 +91,32 @@ def test_any_files_at_any_time(
             assert numbers(database, contents, files, schema) == expected(sorted(places))
 
 
+def test_what_a_firing_loads_later_is_not_among_what_it_read_before(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, 2**28)
+    before = [folder.add()]
+    numbers(database, contents, before)
+    after = [*before, folder.add()]
+    contents.begin()
+    sources = [source_of(files, NUMBER, NAMES, {}, contents) for files in (before, after, before)]
+    counts = [database.sql(f"SELECT count(*) FROM ({source})").fetchall()[0][0] for source in sources]
+    assert counts == [ROWS, 2 * ROWS, ROWS]
+
+
+def test_a_firing_may_read_a_folder_twice_by_other_columns(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, 2**28)
+    files = [folder.add()]
+    for _ in range(3):
+        contents.begin()
+        sources = [source_of(files, schema, NAMES, {}, contents) for schema in (NUMBER, BOTH)]
+        for source in sources:
+            assert database.sql(f"SELECT count(*) FROM ({source})").fetchall() == [(ROWS,)]
+    assert list(held_tables(database).values()) == [ROWS]
+
+
 def test_a_folder_is_held_from_its_second_reading(
     database: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
