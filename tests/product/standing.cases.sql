@@ -229,3 +229,14 @@ SELECT t.k AS e0, sum(t.d) AS e1, avg(t.d) AS e2 FROM t1 t GROUP BY t.k;
 INSERT INTO t1 VALUES (5, '-0', '-0', 1);
 --- change
 DELETE FROM t1 WHERE id = 1;
+
+--- case: minus zero in arrays
+CREATE TABLE t0 (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, c3 real[], d double precision[]);
+--- query: q8
+SELECT t.id AS e0, t.c3 AS e1 FROM t0 t UNION ALL SELECT v.* FROM (VALUES (0, '{0.1,NULL}'::real[]), (1, '{-0}'::real[]), (2, '{1.5,NaN}'::real[])) v;
+--- query: q9
+SELECT t.id AS e0, (SELECT u.d FROM t0 u WHERE u.id = t.id + 1) AS e1, t.d AS e2 FROM t0 t;
+--- change
+INSERT INTO t0 (c3, d) VALUES ('{-0,0}', '{0,-0}'), ('{0,-0}', '{-0}'), ('{-0}', '{NULL,-0,NULL}');
+--- change
+UPDATE t0 SET c3 = d, d = c3 WHERE id < 3;
