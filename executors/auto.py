@@ -123,8 +123,9 @@ class AutoExecutor:
     def close(self) -> None:
         """End both."""
         self._small.close()
-        if self._large is not None:
-            self._large.close()
+        with self._lock:  # a start that nobody waits for any more ends soon
+            if self._large is not None:
+                self._large.close()
 
     def _started(self) -> Executor:
         """The executor on Spark, for which whoever needs it waits."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from catalog.postgres import functions
-from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
+from catalog.postgres.storage import MAX_DIGITS, Decimal, Padded, Plain, Storage, Written
 from catalog.postgres.types import (
     BPCHAR,
     HEADER,
@@ -75,10 +75,10 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
 
 def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
     """A decimal of fewer digits: DuckDB's own cast takes halves away from zero, as PostgreSQL does."""
-    _, scale = numeric_digits(type_.typmod)
+    precision, scale = numeric_digits(type_.typmod)
     room = storage.value if isinstance(storage, Written) else storage
-    if scale < 0 or not isinstance(room, Decimal):
-        raise NotWritten("a numeric rounded before the point")
+    if scale < 0 or precision > MAX_DIGITS or not isinstance(room, Decimal):
+        raise NotWritten("a numeric rounded before the point, or of many digits")
     limited = cast(number_of(argument).value.sql, room)
     return limited if isinstance(storage, Decimal) else written(limited, str(room.scale))
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from catalog.postgres.storage import MAX_DIGITS, Decimal, Written
 from dialect.duckdb import rendered
-from dialect.duckdb.numbers import number_of, scale_of_text, written
+from dialect.duckdb.numbers import decimal_text, number_of, scale_of_text, written
 from dialect.duckdb.rendered import Rendered, cast, duckdb_type, named, unless
 from dialect.expressions.quotient import divide
 from dialect.expressions.scalar import Call
@@ -50,7 +50,6 @@ def divided(left: Rendered, right: Rendered) -> Rendered:
 def _text(number: rendered.Number) -> str:
     """A number with as many digits as it shows."""
     assert isinstance(number.value.storage, Decimal)
-    text = cast(number.value.sql, number.value.storage).sql
     if number.scale == str(number.value.storage.scale):
-        return f"CAST({text} AS VARCHAR)"
+        return decimal_text(cast(number.value.sql, number.value.storage).sql, number.value.storage)
     return f"({written(number.value, number.scale).sql}).text"

@@ -6,6 +6,7 @@ identical ones are one. Groups, joins and comparisons go by equality.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
@@ -88,6 +89,19 @@ def any_of(rendered: Rendered, condition: str = "") -> str:
 def identity(rendered: Rendered) -> str:
     """What DuckDB groups by so that only identical values are together."""
     return f"CAST({rendered.sql} AS VARCHAR)" if holds_floats(rendered.storage) else rendered.sql
+
+
+def forms(rendered: Rendered) -> Sequence[str]:
+    """Keys that order equal values by how they are written."""
+    match rendered.storage:
+        case Plain.FLOAT32 | Plain.FLOAT64:
+            return (is_negative_zero(rendered),)
+        case Written(value=Decimal()):
+            return (f"({rendered.sql}).text",)
+        case storage if has_forms(storage):
+            raise NotWritten("an order of values that are written in several ways")
+        case _:
+            return ()
 
 
 def holds_floats(storage: Storage) -> bool:

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
+from catalog.postgres import functions
 from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
 from catalog.postgres.types import SqlType
 from dialect.duckdb.casts import cast_to
@@ -45,6 +46,9 @@ from dialect.expressions.scalar import (
     Truth,
 )
 from dialect.expressions.storages import common_storage, comparison_storage
+
+_OF_WRITTEN_NUMBERS: Final = frozenset((*NUMERICS, functions.NUMERIC_DIV))
+"""What has to know how many digits its arguments show."""
 
 StorageOf = Callable[[SqlType], Storage]
 
@@ -179,6 +183,6 @@ def _taken(call: Call, argument: Rendered) -> Rendered:
     """A bpchar is a text without blanks at its end to most functions, and a numeric is a decimal."""
     if isinstance(argument.storage, Padded):
         return comparable(argument)
-    if is_number(argument) and call.function not in NUMERICS:
+    if is_number(argument) and call.function not in _OF_WRITTEN_NUMBERS:
         return value_of(argument)
     return argument

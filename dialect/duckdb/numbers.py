@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from catalog.postgres import functions
-from catalog.postgres.storage import NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
+from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
 from dialect.duckdb.rendered import Builder, NotWritten, Number, Rendered, cast, duckdb_type, once, unless
 from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN, Call
 from dialect.expressions.storages import decimal
@@ -59,12 +59,13 @@ def _stored(number: Number, storage: Written) -> Rendered:
 
 def _struct(number: Number, storage: Written) -> str:
     """The number with its text; one that has no decimal in this storage is Spark's to write."""
-    assert isinstance(number.value.storage, Decimal)
-    behind = number.value.storage.scale
+    present = number.value.storage
+    assert isinstance(present, Decimal)
+    behind = present.scale
 
     def struct(one: str) -> str:
         value = f"CAST({one} AS {duckdb_type(storage.value)})"
-        text = once(f"CAST({one} AS VARCHAR)", lambda text: _cut(text, behind, number.scale), "shown")
+        text = once(decimal_text(one, present), lambda text: _cut(text, behind, number.scale), "shown")
         return f"CASE WHEN {one} IS NOT NULL THEN struct_pack(value := {value}, text := {text}) END"
 
     return f"CAST({once(number.value.sql, struct)} AS {duckdb_type(storage)})"
@@ -126,8 +127,18 @@ def scale_of_text(text: str) -> str:
 def text_of(rendered: Rendered) -> str:
     """A numeric as PostgreSQL writes it."""
     if isinstance(rendered.storage, Decimal):
-        return f"CAST({rendered.sql} AS VARCHAR)"
+        return decimal_text(rendered.sql, rendered.storage)
     return f"({rendered.sql}).text"
+
+
+def decimal_text(sql: str, storage: Decimal) -> str:
+    """A decimal as text: DuckDB leaves the 0 before the point out where a type has no digit there."""
+    if storage.precision > storage.scale:
+        return f"CAST({sql} AS VARCHAR)"
+    if storage.scale >= MAX_DIGITS:
+        raise NotWritten("the text of a decimal with all digits behind the point")
+    wider = Decimal(storage.scale + 1, storage.scale)
+    return f"CAST({cast(sql, wider).sql} AS VARCHAR)"
 
 
 def _digits(rendered: Rendered) -> Decimal:
@@ -198,7 +209,7 @@ def trimmed(value: Rendered) -> Rendered:
     number = number_of(value).value
     if not _digits(number).scale:
         return written(number, "0")
-    text = f"CAST({number.sql} AS VARCHAR)"
+    text = decimal_text(number.sql, _digits(number))
     scale = once(text, lambda text: scale_of_text(f"rtrim(rtrim({text}, '0'), '.')"), "shown")
     return written(number, scale)
 

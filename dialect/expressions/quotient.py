@@ -45,4 +45,4 @@ def _first_word(value: Decimal) -> tuple[int, int]:
     if value == 0:
         return 0, 0
     weight = value.adjusted() // _DIGITS_OF_A_WORD
-    return weight, int(abs(value).scaleb(-weight * _DIGITS_OF_A_WORD, _WIDE))
+    return weight, int(value.copy_abs().scaleb(-weight * _DIGITS_OF_A_WORD, _WIDE))

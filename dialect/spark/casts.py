@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from catalog.postgres import functions
-from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
+from catalog.postgres.storage import MAX_DIGITS, Decimal, Padded, Plain, Storage, Written
 from catalog.postgres.types import (
     BPCHAR,
     HEADER,
@@ -93,9 +93,9 @@ def _limited(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
 
 
 def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendered:
-    _, scale = numeric_digits(type_.typmod)
+    precision, scale = numeric_digits(type_.typmod)
     room = storage.value if isinstance(storage, Written) else storage
-    if isinstance(room, Decimal):
+    if isinstance(room, Decimal) and precision <= MAX_DIGITS:
 
         def limit(number: Rendered) -> Rendered:
             return cast((rounded(number, scale) if scale < 0 else number).sql, room)

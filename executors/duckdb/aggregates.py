@@ -9,7 +9,15 @@ from catalog.postgres import functions
 from catalog.postgres.storage import MAX_DIGITS, Decimal, ListOf, Plain
 from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.duckdb.division import divided
-from dialect.duckdb.equality import any_of, comparable, extreme, group_key, group_value, is_negative_zero
+from dialect.duckdb.equality import (
+    any_of,
+    comparable,
+    extreme,
+    forms,
+    group_key,
+    group_value,
+    is_negative_zero,
+)
 from dialect.duckdb.numbers import value_of
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
 from executors.duckdb.relation import Relation, selection
@@ -112,7 +120,7 @@ def _listed(
 ) -> Rendered:
     """array_agg of rows that are there once, in the call's order; without one in that of the values."""
     keys = call.order or (Order(call.arguments[0], descending=False, nulls_first=False),)
-    order = ", ".join(order_by(key, write(key.value, inputs)) for key in keys)
+    order = ", ".join([*(order_by(key, write(key.value, inputs)) for key in keys), *forms(value)])
     values = f"list({value.sql} ORDER BY {order}){condition}"
     repeated = f"coalesce(max({_WEIGHT}){condition}, 1) > 1"
     return Rendered(unless(repeated, values), ListOf(value.storage))

@@ -76,6 +76,7 @@ class Contents:
         self._most_bytes = most_bytes
         self._held: dict[str, _Held] = {}
         self._asked: dict[str, dict[str, Storage]] = {}
+        self._not_held: set[str] = set()
         self._in_use: set[str] = set()
         self._uses = 0
 
@@ -95,6 +96,8 @@ class Contents:
         if len(folders) != 1 or sum(files.values()) < FEWEST_ROWS:
             return None, list(files)
         [folder] = folders
+        if folder in self._not_held:
+            return None, list(files)
         wanted = {names[column]: storage for column, storage in schema.items()}
         is_first = folder not in self._asked
         self._asked[folder] = {**self._asked.get(folder, {}), **wanted}
@@ -108,7 +111,12 @@ class Contents:
         if not self._has_room(folder):
             self.drop(folder)
             return None, list(files)
-        self._load(held, missing)
+        try:
+            self._load(held, missing)
+        except duckdb.BinderException:  # a file is older than one of its table's columns
+            self.drop(folder)
+            self._not_held.add(folder)
+            return None, list(files)
         self._uses += 1
         held.last_use = self._uses
         self._in_use.add(folder)

@@ -58,7 +58,7 @@ class DuckDBExecutor:
         self._most_bytes = most_bytes
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._contents: Contents | None = None
-        self._statements: dict[tuple[object, ...], Statement | str] = {}
+        self._statements: dict[tuple[object, ...], tuple[Environment, Statement | str]] = {}
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
         """The change of the buffer that the subplan writes; NotComputed where another engine has to."""
@@ -72,27 +72,26 @@ class DuckDBExecutor:
             tables: dict[str, pa.Table] = {}
             sources = self._sources(statement, firing, buffers, tables)
             sql = f"WITH {', '.join([*sources, statement.steps])} {statement.outcome}"
-            rows = self._rows(sql, tables)
-        return Outcome(rows.cast(arrow_schema(firing.schema)), rows_in, 1, NAME)
+            rows = self._rows(sql, tables).cast(arrow_schema(firing.schema))
+        return Outcome(rows, rows_in, 1, NAME)
 
     def statement(
         self, subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment
     ) -> Statement:
         """The statement of a subplan, which is written once; NotComputed where there is none."""
         buffers = (subplan.writes, *subplan.reads)
-        key = (
-            subplan,
-            tuple((buffer, tuple(schemas[buffer].items())) for buffer in buffers),
-            id(environment),
-        )
-        if key not in self._statements:
+        stored = tuple((buffer, tuple(schemas[buffer].items())) for buffer in buffers)
+        key = (subplan, stored, id(environment))
+        # The environment is kept with its statement, so that no other one has its identity.
+        _, statement = self._statements.get(key, (environment, None))
+        if statement is None:
+            try:
+                statement = compile_subplan(subplan, schemas, environment)
+            except NotWritten as error:
+                statement = str(error)
             if len(self._statements) >= _KEPT_STATEMENTS:
                 self._statements.clear()
-            try:
-                self._statements[key] = compile_subplan(subplan, schemas, environment)
-            except NotWritten as error:
-                self._statements[key] = str(error)
-        statement = self._statements[key]
+            self._statements[key] = environment, statement
         if isinstance(statement, str):
             raise NotComputed(statement)
         return statement
@@ -149,7 +148,7 @@ class DuckDBExecutor:
             if self._contents is not None:
                 self._contents.clear()
             raise NotComputed("more memory than --in-process-memory is needed") from error
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException) as error:
             raise NotComputed(str(error).partition("\n")[0]) from error
 
     def _opened(self) -> tuple[duckdb.DuckDBPyConnection, Contents]:
