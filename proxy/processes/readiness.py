@@ -25,6 +25,7 @@ from sources.server.prerequisites import lack_text
 from sources.warehouse.warehouse import Warehouse
 
 _UNANSWERED = "standing queries are not answered"
+_ONLY_SMALL = "standing queries are answered only as far as they are small"
 
 
 def tell_problems(settings: Settings, orders: Orders | None) -> None:
@@ -45,12 +46,13 @@ def problems(settings: Settings, orders: Orders | None) -> Iterator[str]:
     """Everything that does not work, with what to do about it."""
     yield from problems_of_server(settings)
     if orders is not None:
-        for check in (require_warehouse, require_spark):
+        without_spark = _ONLY_SMALL if orders.engine == "auto" else _UNANSWERED
+        for check, effect in ((require_warehouse, _UNANSWERED), (require_spark, without_spark)):
             try:
                 check(orders)
             except Error as error:
                 detail = f": {error.detail.rstrip('.')}" if error.detail else ""
-                yield f"{_UNANSWERED}: {error.message}{detail} ({error.hint})"
+                yield f"{effect}: {error.message}{detail} ({error.hint})"
 
 
 def problems_of_server(settings: Settings) -> Iterator[str]:

@@ -65,7 +65,12 @@ def site(postgres18: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with (
         small_disk(home / "disk", MEGABYTES) as disk,
         gavial(
-            "--warehouse", str(disk / "warehouse"), upstream=postgres18, environment=environment
+            "--engine",
+            "spark",
+            "--warehouse",
+            str(disk / "warehouse"),
+            upstream=postgres18,
+            environment=environment,
         ) as running,
         fresh_database(running) as dsn,
     ):
