@@ -92,7 +92,7 @@ def main(turns: int, only: tuple[str, ...], scale: float, seconds: int, major: i
 def measure(laboratory: Laboratory, asked: Collection[str], turns: int, seconds: int) -> list[Reading]:
     """The questions that are asked, one after another."""
     connection = laboratory.connection
-    connection.execute((ROOT / "scripts" / "tpch.sql").read_bytes())
+    connection.execute((ROOT / "proxy/command/demonstration/tpch.sql").read_bytes())
     connection.execute("CREATE TABLE public.lineitem (LIKE tpch.lineitem)")
     connection.execute("CREATE TABLE public.followed (LIKE tpch.lineitem)")
     connection.execute("CREATE TABLE public.trickle (text text)")

@@ -32,7 +32,7 @@ from sources.messages.fields import Layout
 from sources.warehouse.warehouse import Warehouse
 from tests.support.running.servers import postgres
 
-SCHEMA = ROOT / "scripts" / "tpch.sql"
+SCHEMA = ROOT / "proxy/command/demonstration/tpch.sql"
 COLUMNS = """
     SELECT attname, atttypid::int8, atttypmod FROM pg_attribute
     WHERE attrelid = 'tpch.lineitem'::regclass AND attnum > 0 ORDER BY attnum

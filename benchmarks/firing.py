@@ -1,4 +1,4 @@
-"""What a firing takes, beside computing the answer anew on the same Spark."""
+"""What a firing takes, beside computing the result from scratch."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from benchmarks.support.engines import OpenedSpark
 from benchmarks.support.measure import Figures, Reading, by_turn, take_turns
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.replay import work_of
@@ -26,11 +27,12 @@ from coordinator.firing.outcome import RunOutcome
 from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from executors.auto import AutoExecutor
-from executors.duckdb.executor import NAME, DuckDBExecutor
+from executors.duckdb.arrangements import Room
+from executors.duckdb.executor import DuckDBExecutor
 from executors.executor import Executor
-from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS
-from executors.spark.executor import SparkEngine, SparkExecutor
-from executors.spark.session import SparkSettings
+from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY, IN_PROCESS_ROWS
+from executors.spark.executor import SparkExecutor
+from planner.cost import weights
 from planner.plan import Planned, plan
 from sources.warehouse.warehouse import table_buffer
 from tests.support.binding.cases import FOLDER
@@ -71,18 +73,6 @@ REVENUE_COLUMNS: Final = (
 )
 
 
-class Opened(SparkEngine):
-    """Spark, of which a session is open."""
-
-    def __init__(self, session: SparkSession) -> None:
-        super().__init__(SparkSettings(Path()))
-        self.session = session
-
-    def start(self, _go_on: Callable[[], bool]) -> SparkExecutor:
-        """An executor in that session."""
-        return SparkExecutor(self.session)
-
-
 @dataclass(slots=True)
 class Bench:
     """A session over a laboratory's batches and those that came later; what is made is removed."""
@@ -91,12 +81,17 @@ class Bench:
     laboratory: Laboratory
     late: tuple[Batch, ...] = ()
     number: int = 0
-    small: DuckDBExecutor = field(default_factory=lambda: DuckDBExecutor(IN_PROCESS_ROWS, IN_PROCESS_MEMORY))
+    small: DuckDBExecutor = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Room for arrangements beside what Spark leaves behind."""
+        room = Room(Path(self.laboratory.warehouse.root), ARRANGEMENT_SPACE)
+        self.small = DuckDBExecutor(IN_PROCESS_ROWS, IN_PROCESS_MEMORY, room)
 
     @property
     def auto(self) -> AutoExecutor:
         """Both engines, Spark in the session that there is."""
-        return AutoExecutor(self.small, Opened(self.session), lambda: True, threading.Event())
+        return AutoExecutor(self.small, OpenedSpark(self.session), lambda: True, threading.Event())
 
     def fire(
         self,
@@ -132,7 +127,7 @@ class Bench:
         def auto(_turn: int) -> Figures:
             fired, figures = self.fire(work, standing.offsets, position, standing.batches, self.auto)
             self._remove(fired)
-            in_process = sum(outcome.engine == NAME for outcome in fired.subplans)
+            in_process = sum(outcome.engine == weights.IN_PROCESS for outcome in fired.subplans)
             computed = sum(bool(outcome.engine) for outcome in fired.subplans)
             return {**figures, IN_PROCESS: in_process / computed if computed else 1.0}
 

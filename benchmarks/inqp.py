@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-from pyspark.sql import SparkSession
 
 from benchmarks.periods.bias import bias_readings
 from benchmarks.periods.bursts import burst_readings
@@ -33,7 +32,9 @@ from benchmarks.support.report import ROOT, Header, header, table, verdict_line,
 from benchmarks.support.tpch_log import progressive
 from benchmarks.support.tpch_warehouse import Laboratory, queries
 from catalog.queries.measured import Measured as Seen
-from executors.spark.session import SparkSettings, close_session, open_session
+from executors.engines import ENGINES
+from executors.executor import Engine, Executor
+from executors.settings import EngineSettings
 from planner.plan import plan
 
 HARD: Final[Mapping[str, Sequence[str]]] = {
@@ -57,6 +58,9 @@ LEARNT: Final = (1, 1, 4)
     help="Some, with commas between; default: those of the question.",
 )
 @click.option("--goals", default="", help="Some goals, with commas between; default: those of each query.")
+@click.option(
+    "--engine", type=click.Choice(["auto", "spark"]), default="auto", show_default=True, help="Which engines."
+)
 @click.option("--turns", default=3, show_default=True, help="How often everything is measured.")
 @click.option("--longest", default=1e9, help="Leave out what is expected to take more processor seconds.")
 @click.option(
@@ -66,10 +70,13 @@ LEARNT: Final = (1, 1, 4)
     type=click.Path(path_type=Path, file_okay=False),
     help="Directory for inqp-goals.json, inqp-goals.png and so on.",
 )
-def main(scale: float, only: str, names: str, goals: str, turns: int, longest: float, out: Path) -> None:
+def main(
+    scale: float, only: str, names: str, goals: str, engine: str, turns: int, longest: float, out: Path
+) -> None:
     """Replay periods of TPC-H, all tables coming in a hundred steps, under the paces of each way."""
     settings: dict[str, str | int] = {
         "scale": str(scale),
+        "engine": engine,
         "turns": turns,
         "steps": STEPS,
         "longest": str(longest),
@@ -81,23 +88,31 @@ def main(scale: float, only: str, names: str, goals: str, turns: int, longest: f
     readings: list[Reading] = []
     try:
         laboratory = progressive(directory, scale, STEPS)
-        session = open_session(SparkSettings(directory / "spark", "local[2]"))
+        chosen = ENGINES[engine](EngineSettings(directory / "spark", "local[2]"))
+        executor = chosen.start(lambda: True)
         try:
-            for each in _taught(session, laboratory, names.split(",") if names else HARD[only]):
+            for each in _taught(chosen, executor, laboratory, names.split(",") if names else HARD[only]):
                 readings += _readings(only, each, stated, turns, longest)
                 _report(readings, only, top, out)
         finally:
-            close_session(session)
+            executor.close()
     finally:
         shutil.rmtree(directory)
 
 
-def _taught(session: SparkSession, laboratory: Laboratory, names: Sequence[str]) -> Sequence[Learner]:
-    """The queries, each known from its earlier periods, and Spark here from those of all."""
+def _taught(
+    engine: Engine, executor: Executor, laboratory: Laboratory, names: Sequence[str]
+) -> Sequence[Learner]:
+    """The queries, each known from its earlier periods, and the engines here from those of all."""
     bound, firings = queries(laboratory) | extra_queries(laboratory), list[Seen]()
     found = [
         learner(
-            session, laboratory, each, plan(bound[each], laboratory.tables, laboratory.statistics), firings
+            engine,
+            executor,
+            laboratory,
+            each,
+            plan(bound[each], laboratory.tables, laboratory.statistics),
+            firings,
         )
         for each in names
     ]

@@ -26,7 +26,7 @@ from tests.support.binding.relations import read_canonical_text, read_table
 from tests.support.running.servers import gavial, postgres
 
 QUERIES = ROOT / "tests" / "dialect" / "bind" / "tpch"
-SCHEMA = ROOT / "scripts" / "tpch.sql"
+SCHEMA = ROOT / "proxy/command/demonstration/tpch.sql"
 NAMES = ("region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem")
 PATH = "-c search_path=tpch"
 

@@ -1,4 +1,4 @@
-"""The same as `catalog.rows`, where a connection is asked without blocking."""
+"""The same as `catalog.rows`, for connections that do not block."""
 
 from __future__ import annotations
 

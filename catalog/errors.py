@@ -154,7 +154,7 @@ class ProgramLimitExceeded(Error, sqlstate="54000", of_values=True):
 
 
 class StatementTooComplex(Error, sqlstate="54001"):
-    """A statement is nested more deeply than can be worked with."""
+    """A statement is nested too deeply."""
 
 
 class CardinalityViolation(Error, sqlstate="21000", of_values=True):
@@ -243,7 +243,7 @@ class OutOfMemory(Error, sqlstate="53200"):
 
 
 class EngineLost(OutOfMemory):
-    """The process of Spark ended while it worked: of itself for lack of memory, or killed."""
+    """The process of Spark ended during a run: it had no memory left, or was killed."""
 
 
 class InsufficientPrivilege(Error, sqlstate="42501", consequence=Consequence.SUSPEND):

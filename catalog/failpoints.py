@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "GAVIAL_FAILPOINT"
-"""NAME:N:ACTION, where the action at the Nth hit is kill, raise, sleep or stop (until SIGCONT).
+"""NAME:N:ACTION, where the action at the Nth hit is kill, raise, err, sleep or stop (until SIGCONT).
 
 Or the path of a file that says so: it may come and change while the process lives, and goes at the hit.
 """
@@ -25,18 +25,18 @@ class Failpoint(BaseException):
 
 def failpoint(name: str) -> None:
     """Do what the environment says should happen here."""
-    told = os.environ.get(VARIABLE)
-    if told is None:
+    setting = os.environ.get(VARIABLE)
+    if setting is None:
         return
-    wanted = _content(told) if told.startswith("/") else told
+    wanted = _content(setting) if setting.startswith("/") else setting
     if not wanted.startswith(f"{name}:"):
         return
     _name, number, action = wanted.rsplit(":", 2)
     _hits[name] = _hits.get(name, 0) + 1
     if _hits[name] != int(number):
         return
-    if told.startswith("/"):
-        os.unlink(told)
+    if setting.startswith("/"):
+        os.unlink(setting)
         _hits.clear()
     match action:
         case "kill":
@@ -45,6 +45,8 @@ def failpoint(name: str) -> None:
             os.kill(os.getpid(), signal.SIGSTOP)
         case "raise":
             raise Failpoint(name)
+        case "err":
+            raise RuntimeError(name)
         case "sleep":
             time.sleep(SLEEP_SECONDS)
         case _:

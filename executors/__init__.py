@@ -1,1 +1,1 @@
-"""Schedule and changes to results."""
+"""Engines that compute what the planner has planned: one contract, and a folder for each."""

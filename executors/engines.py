@@ -16,3 +16,11 @@ ENGINES: Final[Mapping[str, Callable[[EngineSettings], Engine]]] = {
     "spark": SparkEngine.of,
     "reference": ReferenceEngine.of,
 }
+
+OFFERED: Final = tuple(name for name in ENGINES if name != "reference")
+"""What an operator chooses from; the definition is for tests."""
+
+
+def engine_of(settings: EngineSettings) -> Engine:
+    """The engine that the operator chose; nothing is started yet."""
+    return ENGINES[settings.engine](settings)

@@ -6,7 +6,7 @@ An engine is one folder beside this file and one line in `engines.py`;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, assert_never
 
@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from catalog.postgres.storage import Storage
 from catalog.postgres.types import SqlType
-from dialect.spark.expressions import DEFAULT, Environment
+from catalog.queries.arrangements import ArrangementRow
+from dialect.expressions.environment import DEFAULT, Environment
 from executors.rows import Schema
+from planner.cost.engines import EngineLimits
 from planner.delta.weighted import DeltaPlan, Moment, Subplan
 
 Range: TypeAlias = tuple[int, int]
@@ -57,6 +59,17 @@ class InMemory:
 
 Part: TypeAlias = InFile | InMemory
 
+Stretch: TypeAlias = tuple[int | None, int | None, tuple[AddedColumn, ...]]
+"""What is read of a file: after one offset, up to another, and the columns that it lacks."""
+
+
+def files_by_stretch(parts: Iterable[InFile]) -> Mapping[Stretch, list[str]]:
+    """The files that are read alike, most of them as a whole."""
+    stretches: dict[Stretch, list[str]] = {}
+    for part in parts:
+        stretches.setdefault((part.after, part.upto, part.added), []).append(part.uri)
+    return stretches
+
 
 class Buffers(Protocol):
     """Where the rows of buffers lie."""
@@ -72,11 +85,24 @@ class Buffers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Folder:
+    """Where an engine may write an outcome itself, and the offset that its rows get there.
+
+    The folder is not there yet, and what is in it does not count before it is sealed.
+    """
+
+    uri: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Firing:
     """A subplan and how far it reads, buffer by buffer; its own range says what it wrote so far.
 
     The first firing of a subplan runs whether or not anything changed. `consolidate`: it sees no row that
-    was taken back, so that none can raise an error. `small`: what changed fits into the memory of one task.
+    was taken back, so that none can raise an error.
+    Without a `folder` the outcome has to be handed over in memory, however large it is.
+    `engine`: the name of the engine that is to compute it, where there are several; none: whichever can.
     """
 
     subplan: Subplan
@@ -85,7 +111,8 @@ class Firing:
     environment: Environment = DEFAULT
     first: bool = False
     consolidate: bool = False
-    small: bool = False
+    folder: Folder | None = None
+    engine: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -98,22 +125,32 @@ class Firing:
         own = self.subplan.writes
         return tuple(buffer for buffer, (start, end) in self.ranges.items() if buffer != own and start < end)
 
+    def rows_in(self, buffers: Buffers) -> int:
+        """How many rows came in these."""
+        return sum(buffers.count(buffer, self.ranges[buffer]) for buffer in self.changed)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a firing gave: rows by the schema of the buffer, and how many rows it was fed with.
 
-    `engine` is the name of the engine that computed it; none where nothing had to be computed.
+    `engine` is the name of the engine that computed it; none where nothing had to be computed. `reason`: why
+    that is not the engine that was to. `repeated`: another one had begun and given up.
+    `in_folder`: how many rows there are in the firing's folder, in Parquet files with the columns of batches;
+    then there are none in memory.
     """
 
     rows: pa.Table
     rows_in: int
     jobs: int
     engine: str = ""
+    in_folder: int | None = None
+    reason: str = ""
+    repeated: bool = False
 
 
 class Executor(Protocol):
-    """An engine that has been started, used by one thread; `interrupt` alone is for others.
+    """An engine that has been started, used by one thread; `interrupt` and `kept` alone are for others.
 
     Whatever goes wrong is an error of `catalog.errors`: EngineLost where the executor is of no more use.
     """
@@ -122,23 +159,31 @@ class Executor(Protocol):
         """The change of the buffer that the subplan writes; nothing runs where nothing came."""
 
     def warm(self) -> None:
-        """Do what the first firing would have to wait for."""
+        """Do what the first firing would have to wait for, if there is anything."""
+        return
 
     @property
     def waits_for(self) -> str | None:
         """The engine whose start a firing waits for; None where it waits for none."""
+        return None
 
     def has_ended(self) -> bool:
         """Whether it has ended by itself, and another one has to be started."""
+        return False
 
     def processor_seconds(self) -> float | None:
         """What processors have spent on it so far; None where that is not known."""
+
+    def kept(self, folder: str) -> Sequence[ArrangementRow]:
+        """The rows of buffers below a folder that are kept to be looked up; any thread may ask."""
+        return ()
 
     def interrupt(self) -> None:
         """End what it does now, with an error; it can be used again."""
 
     def close(self) -> None:
-        """End it, and whatever was started for it."""
+        """End it, and whatever was started for it, if anything was."""
+        return
 
 
 class Engine(Protocol):
@@ -151,6 +196,16 @@ class Engine(Protocol):
 
     def schemas(self, plan: DeltaPlan, environment: Environment) -> Mapping[int, Schema]:
         """How the columns of each buffer are stored; a refusal where the engine cannot compute the plan."""
+
+    def engines(
+        self, plan: DeltaPlan, schemas: Mapping[int, Schema], environment: Environment
+    ) -> tuple[EngineLimits, ...]:
+        """The engines that compute firings for it, and what each can; the last one computes everything."""
+        return (EngineLimits(self.name),)
+
+    def foresee(self, engines: Collection[str]) -> None:
+        """Firings on these engines will be asked for soon: one that has to be started may be when warmed."""
+        return
 
     def start(self, go_on: Callable[[], bool]) -> Executor:
         """An executor, as long as somebody wants it; an error that says why there is none."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 IN_PROCESS_ROWS: Final = 2_000_000
 IN_PROCESS_MEMORY: Final = 2**30
+ARRANGEMENT_SPACE: Final = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """Where engines run: a directory for what they leave behind, and what was asked for Spark.
+    """Which engine computes, a directory for what it leaves behind, and what was asked for Spark.
 
-    `in_process_rows` and `in_process_memory` (bytes) bound what a firing in this process may read and use.
+    `in_process_rows` and `in_process_memory` (bytes) bound what a firing in this process may read of changed
+    rows, and use; `arrangement_space` the bytes of the rows that are kept to be looked up by key.
+    `spark_memory` counts bytes too. `engine` is one of `executors.engines.ENGINES`.
     """
 
     scratch: Path
@@ -23,3 +27,14 @@ class EngineSettings:
     spark_memory: int | None = None
     in_process_rows: int = IN_PROCESS_ROWS
     in_process_memory: int = IN_PROCESS_MEMORY
+    arrangement_space: int = ARRANGEMENT_SPACE
+    engine: str = "auto"
+
+    def to_values(self) -> dict[str, Any]:
+        """What JSON has of it."""
+        return {**asdict(self), "scratch": str(self.scratch)}
+
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> EngineSettings:
+        """The value of which `to_values` were given."""
+        return EngineSettings(**{**values, "scratch": Path(values["scratch"])})

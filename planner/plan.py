@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from catalog.postgres.schema import Tables
 from dialect.bound.query import Query
 from dialect.depth import limited_depth
+from dialect.expressions.environment import DEFAULT, Environment
 from dialect.expressions.scalar import Scalar
-from dialect.spark.expressions import DEFAULT, Environment
 from planner.algebra.logical import DependentPlan, LogicalQuery
 from planner.algebra.statistics import Statistics
 from planner.delta.derive import derive

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from psycopg import ProgrammingError
@@ -11,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from catalog.errors import ConfigurationError
 from catalog.wording import one_line
+from executors.settings import EngineSettings
 
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
@@ -56,10 +58,11 @@ class Settings:
     log_level: str = "warning"
     proxy_only: bool = False
     allow_unbounded_wal: bool = False
+    engines: EngineSettings = field(default_factory=lambda: EngineSettings(Path()))
 
     def to_json(self) -> str:
         """One line of JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps({**asdict(self), "engines": self.engines.to_values()})
 
     @staticmethod
     def from_json(text: str) -> Settings:
@@ -67,6 +70,7 @@ class Settings:
         values: dict[str, Any] = json.loads(text)
         values["upstream"] = Upstream(**values["upstream"])
         values["limits"] = Limits(**values["limits"])
+        values["engines"] = EngineSettings.of(values["engines"])
         return Settings(**values)
 
 

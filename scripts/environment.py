@@ -52,7 +52,7 @@ def main() -> None:
     except OSError as error:
         sys.exit(f"setup: {error.filename or ENVIRONMENT}: {error.strerror}")
     except KeyboardInterrupt:
-        sys.exit("setup: interrupted; the next run begins anew")
+        sys.exit("setup: interrupted; the next run starts again")
 
 
 def wait_for_other_runs() -> None:

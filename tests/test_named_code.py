@@ -18,7 +18,7 @@ TOPS: Final = [*(ROOT / folder for folder in FOLDERS), ROOT / "tests" / "support
 NAMED: Final = [path for path in MODULES if any(path.is_relative_to(top) for top in TOPS)]
 
 
-@pytest.mark.parametrize("page", ["architecture", "glossary"])
+@pytest.mark.parametrize("page", ["architecture", "glossary", "walks"])
 def test_all_code_that_a_page_names_is_there(page: str) -> None:
     assert missing((ROOT / "docs" / f"{page}.md").read_text()) == []
 

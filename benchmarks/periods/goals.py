@@ -26,6 +26,8 @@ WAYS: Final = {
 }
 EXTRA, LATENCY, SHARE, FIRINGS, MET = "extra CPU s", "final s", "final/batch CPU", "firings", "met"
 BELIEVED: Final = "believed share"
+PREDICTED: Final = "predicted / measured, total"
+PREDICTED_FINAL: Final = "predicted / measured, final"
 REACHABLE: Final = "not accepted, at best"
 LEFT_OUT: Final = "left out, CPU s expected"
 _SAME: Final = 1e-9
@@ -74,6 +76,8 @@ class Turn:
                 **figures,
                 MET: float(figures[SHARE] <= goal),
                 BELIEVED: found.final_work / found.batch_work,
+                PREDICTED: found.total_work / measured.total_cpu,
+                PREDICTED_FINAL: found.final_work / measured.final_cpu,
             }
             click.echo(f"{words}: " + ", ".join(f"{name} {value:.3g}" for name, value in figures.items()))
             yield Reading(case, way, self.number, figures)

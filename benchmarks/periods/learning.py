@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from pyspark.sql import SparkSession
 
 from benchmarks.periods.queries import EVENLY
 from benchmarks.support.replay import Measured, replay, work_of
@@ -13,9 +12,10 @@ from benchmarks.support.tpch_log import at_first
 from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.queries.measured import Measured as Seen
 from coordinator.firing.work import Work
+from coordinator.planning.costs import fitted, fitted_to_subplans
 from coordinator.planning.period_estimate import PeriodEstimate
-from planner.cost.fitting import fit
-from planner.cost.weights import Weights
+from executors.executor import Engine, Executor
+from planner.cost.engines import Costs, EngineLimits
 from planner.pace.choose import scheduled, simulated
 from planner.pace.corrections import corrections
 from planner.pace.knobs import whole_knob
@@ -32,7 +32,8 @@ Firings = list[Seen]
 class Learner:
     """Of one query; a period begins with nothing, and all rows come in it."""
 
-    session: SparkSession
+    executor: Executor
+    engines: tuple[EngineLimits, ...]
     laboratory: Laboratory
     name: str
     planned: Planned
@@ -51,39 +52,58 @@ class Learner:
         arrivals = {each: Arrivals(float(self.laboratory.rows(each.name))) for each in self.laboratory.oids}
         beginning = at_first(self.laboratory.statistics)
         believed = biased(self.planned, self.corrections, bias)
-        weights = fit(self.firings[::-1]) if self.firings else Weights()
-        own = {subplan: fit(seen[::-1], weights) for subplan, seen in self.own.items()}
-        return simulated(self.planned.delta, beginning, arrivals, weights, believed, own)
+        return simulated(self.planned.delta, beginning, arrivals, self._costs(), believed)
 
     def replay(self, paces: Pacing, moments: Sequence[int] = EVENLY) -> Measured:
         """A period under these paces; as in the product, something is learned from each, but of bursts."""
         by_path = dict(zip(self.paths, paces, strict=True))
-        measured = replay(self.session, self.laboratory, self.work, by_path, moments)
+        period = self.period()
+        batch = scheduled(period, Goal(1.0, 1), whole_knob(period.paths))
+        estimate = PeriodEstimate(period, batch, self.work.tables)
+        measured = replay(self.executor, self.laboratory, self.work, by_path, moments, estimate.engine_for)
         if moments == EVENLY:
-            self._learn(paces, measured)
+            self._learn(paces, estimate, measured)
         return measured
 
-    def _learn(self, paces: Pacing, measured: Measured) -> None:
+    def _costs(self) -> Costs:
+        """What firings cost, by all that were measured, and by those of the query."""
+        weights = fitted(self.firings[::-1])
+        own = {subplan: seen[::-1] for subplan, seen in self.own.items()}
+        return Costs(self.engines, weights, fitted_to_subplans(own, weights))
+
+    def _learn(self, paces: Pacing, estimate: PeriodEstimate, measured: Measured) -> None:
         """What firings cost; from one batch not how often groups change again, if that is known better."""
-        period = self.period()
-        estimate = PeriodEstimate(
-            period, scheduled(period, Goal(1.0, 1), whole_knob(period.paths)), self.work.tables
-        )
         for firing in measured.firings:
             for each in estimate.measurements(firing.fired):
-                if each.features["jobs"]:
-                    seen = Seen(each.features, each.work, each.elapsed, f"{self.name} {each.subplan}")
+                if each.features["jobs"] and each.engine is not None and not each.repeated:
+                    subplan = f"{self.name} {each.subplan}"
+                    seen = Seen(each.features, each.work, each.elapsed, subplan, time.time(), each.engine)
                     self.firings.append(seen)
                     self.own.setdefault(each.subplan, []).append(seen)
         if max(paces) > 1 or not self.corrections:
-            self.corrections = corrections(period, paces, measured.written)
+            self.corrections = corrections(estimate.simulation, paces, measured.written)
 
 
 def learner(
-    session: SparkSession, laboratory: Laboratory, name: str, planned: Planned, firings: Firings
+    engine: Engine,
+    executor: Executor,
+    laboratory: Laboratory,
+    name: str,
+    planned: Planned,
+    firings: Firings,
 ) -> Learner:
     """One that has seen nothing of the query yet."""
-    return Learner(session, laboratory, name, planned, firings, work_of(laboratory, planned))
+    work = work_of(laboratory, planned)
+    engines = engine.engines(work.plan, work.schemas, work.environment)
+    return Learner(
+        executor=executor,
+        engines=engines,
+        laboratory=laboratory,
+        name=name,
+        planned=planned,
+        firings=firings,
+        work=work,
+    )
 
 
 def biased(planned: Planned, known: Corrections, bias: float) -> Corrections:

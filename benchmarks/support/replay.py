@@ -9,21 +9,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from uuid import uuid4
 
-from pyspark.sql import SparkSession
-
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.tpch_warehouse import Laboratory
 from catalog.capture.batch import Batch
+from coordinator.decide.merging import of_like_size
 from coordinator.firing.batches import BatchIndex
 from coordinator.firing.outcome import RunOutcome
-from coordinator.firing.query_run import QueryRun
+from coordinator.firing.query_run import ChooseEngine, QueryRun, any_engine
 from coordinator.firing.work import NOTHING_READ, Offsets, Work
+from executors.executor import Executor
 from executors.spark.compile.subplan import schemas_of
-from executors.spark.executor import SparkExecutor
 from planner.delta.weighted import TableBuffer
-from planner.pace.paths import Paces, Path
+from planner.pace.paths import Path
 from planner.plan import Planned
-from sources.warehouse.merging import choose, merged_batches
+from sources.warehouse.merging import summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,12 @@ class Measured:
 
 
 def replay(
-    session: SparkSession, laboratory: Laboratory, work: Work, paces: Paces, moments: Sequence[int]
+    executor: Executor,
+    laboratory: Laboratory,
+    work: Work,
+    paces: Mapping[Path, int],
+    moments: Sequence[int],
+    engine_for: ChooseEngine = any_engine,
 ) -> Measured:
     """Firing by firing; what is made on the way is removed.
 
@@ -85,7 +89,7 @@ def replay(
             batch_index = BatchIndex(work, laboratory.warehouse, (*_upto(laboratory, now), *made))
             began, used = time.monotonic(), cpu_seconds(os.getpid())
             query_run = QueryRun(
-                SparkExecutor(session), work, offsets, batch_index, laboratory.warehouse, now
+                executor, work, offsets, batch_index, laboratory.warehouse, now, engine_for=engine_for
             )
             fired = query_run.fire(now, None if now == end else due)
             seconds = time.monotonic() - began
@@ -99,7 +103,7 @@ def replay(
     return Measured(tuple(firings))
 
 
-def due_at(paces: Paces, before: int, now: int, end: int) -> Collection[Path]:
+def due_at(paces: Mapping[Path, int], before: int, now: int, end: int) -> Collection[Path]:
     """The paths of which another share of all steps is over."""
     return {path for path, pace in paces.items() if now * pace // end > before * pace // end}
 
@@ -123,11 +127,9 @@ def _merged(laboratory: Laboratory, work: Work, made: list[Batch], offsets: Offs
         name = work.name(subplan.writes)
         readers = (each.writes for each in work.plan.subplans if subplan.writes in each.reads)
         below = min((offsets.get((each, name), 0) for each in readers), default=0)
-        found = choose([each for each in kept if each.buffer == name and each.to_offset <= below])
+        found = of_like_size([each for each in kept if each.buffer == name and each.to_offset <= below])
         if found:
-            kept = [each for each in kept if each not in found] + [
-                *merged_batches(laboratory.warehouse, found)
-            ]
+            kept = [each for each in kept if each not in found] + [*summed(laboratory.warehouse, found)]
             laboratory.warehouse.remove(each.file for each in found)
     return kept
 

@@ -18,7 +18,7 @@ from catalog.postgres.schema import Column, Table, TableName, Tables
 from catalog.postgres.types import BPCHAR, C_COLLATIONS, DEFAULT_COLLATION
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
-from dialect.spark.expressions import Environment
+from dialect.expressions.environment import Environment
 from planner.algebra.statistics import Statistics, TableStatistics
 from sources.decode.arrow import arrow_type
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, Warehouse, table_buffer

@@ -1,73 +1,54 @@
-"""Changed rows of tables by the hour in which they came, as far back as they are told of."""
+"""Changed rows of tables by the hour, as far back as they are kept, and when a query's triggers fired."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.rows import row_of, rows_of
-
-_BY_HOUR: Final = """
-    SELECT a.relation::oid::int8 AS relation, a.hour, a.rows FROM gavial.arrivals a
-    WHERE a.relation::oid = ANY (%s::oid[]) AND a.hour > now() - interval '29 days'
-"""
-_KINDS: Final = """
-    SELECT a.relation::oid::int8 AS relation, sum(a.rows)::float8 AS rows, sum(a.updates)::float8 AS updates,
-        sum(a.deletes)::float8 AS deletes
-    FROM gavial.arrivals a
-    WHERE a.relation::oid = ANY (%s::oid[]) AND a.hour > now() - interval '29 days' GROUP BY 1
-"""
-_KNOWN: Final = """
-    SELECT least(min(t.fired), (SELECT min(a.hour) + interval '1 hour' FROM gavial.arrivals a
-                                WHERE a.relation::oid = ANY (%s::oid[]))) AS since, now() AS now
-    FROM gavial.triggers t WHERE t.query_id = %s
-"""
+from catalog.rows import value_of
 
 
 @dataclass(frozen=True, slots=True)
 class HourOfTable:
-    """So many changed rows of a table came in the hour that began then."""
+    """Changed rows of a table in the hour that began then; among them updates, two rows each, and deletes."""
 
     relation: int
     hour: datetime
     rows: int
+    updates: int
+    deletes: int
 
 
 @dataclass(frozen=True, slots=True)
-class KindsOfTable:
-    """The changed rows of a table; among them updates, which are two rows each, and deleted ones."""
+class KnownArrivals:
+    """What is known of arrivals for a query: the hours in which rows came, and its latest triggers in order.
 
-    relation: int
-    rows: float
-    updates: float
-    deletes: float
+    `since`: from when on it is known; None where nothing ever came.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """From when on it is known what came for a query, None where nothing ever did; and what time it is."""
-
+    hours: Sequence[HourOfTable]
+    fired: Sequence[datetime]
     since: datetime | None
     now: datetime
 
-
-def rows_by_hour(connection: Connection, relations: Collection[int]) -> tuple[HourOfTable, ...]:
-    """The hours in which rows of these tables came."""
-    return rows_of(connection, HourOfTable, _BY_HOUR, (list(relations),))
-
-
-def rows_by_kind(connection: Connection, relations: Collection[int]) -> tuple[KindsOfTable, ...]:
-    """What kinds of changes came, of the tables of which any did."""
-    return rows_of(connection, KindsOfTable, _KINDS, (list(relations),))
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> KnownArrivals:
+        """The value, as `gavial.known_arrivals` gives it."""
+        hours = [HourOfTable(**{**hour, "hour": _moment(hour["hour"])}) for hour in values["hours"]]
+        since = None if values["since"] is None else _moment(values["since"])
+        return KnownArrivals(hours, [*map(_moment, values["fired"])], since, _moment(values["now"]))
 
 
-def known_time(connection: Connection, query: UUID, relations: Collection[int]) -> Known:
-    """Since the first trigger of a query, or the first hour in which rows of its tables came."""
-    known = row_of(connection, Known, _KNOWN, (list(relations), query))
-    assert known is not None
-    return known
+def known_arrivals(connection: Connection, query: UUID, relations: Collection[int]) -> KnownArrivals:
+    """What is known of arrivals in these tables."""
+    question = "SELECT gavial.known_arrivals(%s, %s::oid[])"
+    return KnownArrivals.of(value_of(connection, question, (query, list(relations))))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

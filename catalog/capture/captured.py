@@ -7,7 +7,7 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.rows import value_of, values_of
+from catalog.rows import values_of
 
 _SCHEMAS: Final = """
     WITH gone AS (
@@ -38,10 +38,6 @@ _DAMAGED: Final = """
 _HOLD: Final = """
     SELECT FROM gavial.sources WHERE 'table-' || relation::oid = %s AND state = 'captured'
     FOR SHARE SKIP LOCKED
-"""
-_EMPTIED: Final = """
-    SELECT coalesce(max(emptied) - '0/0', 0)::bigint FROM gavial.sources
-    WHERE 'table-' || relation::oid = %s
 """
 _CAPTURED: Final = (
     "SELECT relation::oid::int8 FROM gavial.sources WHERE state = 'captured' AND relation::oid = ANY (%s)"
@@ -101,11 +97,6 @@ def copy_rewritten(connection: Connection, epoch: int) -> list[str]:
 def hold_captured(connection: Connection, buffer: str) -> bool:
     """Have the table of a buffer stay captured until the transaction ends; False if that is not sure."""
     return connection.execute(_HOLD, (buffer,)).rowcount > 0
-
-
-def emptied_at(connection: Connection, buffer: str) -> int:
-    """The position of the last TRUNCATE of the table of a buffer; 0 if there is none."""
-    return int(value_of(connection, _EMPTIED, (buffer,)))
 
 
 def forget_dismissed(connection: Connection) -> list[str]:

@@ -29,7 +29,7 @@ _SAVE: Final = """
     SELECT version FROM added UNION ALL SELECT version FROM latest ORDER BY 1 DESC LIMIT 1
 """
 _OUTDATED: Final = "SELECT unnest(outdated)::int FROM gavial.sources WHERE relation = %s::oid"
-# Where nobody notices that a table is written anew, a default may have been written into its older rows.
+# Where a rewrite of the table goes unnoticed, a default may have been written into its older rows.
 _MISSING: Final = """
     SELECT a.attnum::int AS key, coalesce((a.attmissingval::text::text[])[1], d.value) AS value
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -73,5 +73,5 @@ def outdated_columns(connection: Connection, relation: int) -> frozenset[int]:
 
 
 def missing_values(connection: Connection, relation: int) -> dict[int, str | None]:
-    """What columns have, as text, in rows that are older than they; None where these were written anew."""
+    """What columns have, as text, in rows older than they; None where a rewrite changed the rows."""
     return mapping_of(connection, _MISSING, (relation,))

@@ -1,4 +1,4 @@
-"""What columns are in the rows of tables that are older than they."""
+"""The values of columns in rows that are older than the columns."""
 
 from __future__ import annotations
 

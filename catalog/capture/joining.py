@@ -115,3 +115,4 @@ def note_captured(
     """A table is captured from a position on; `files`: where the partitions of a partitioned one lie."""
     values = {"relation": relation, "position": position, "buffer": buffer, "detail": detail}
     connection.execute(_CAPTURED, values | {"files": None if files is None else json.dumps(files)})
+    connection.execute("NOTIFY gavial")  # results that waited for it can be computed

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+import psycopg
 from psycopg import Connection
 
 from catalog.rows import row_of
@@ -76,8 +78,12 @@ def begin_capture(connection: Connection, position: int) -> None:
 
 
 def drop_followed_slot(connection: Connection) -> None:
-    """Drop the slot, and end whoever reads it; it stays where it is read for five seconds still."""
-    connection.execute(_DROP)
+    """Drop the slot, and end whoever reads it; it stays where it is read for five seconds still.
+
+    A slot that is being made goes by itself with whoever makes it.
+    """
+    with suppress(psycopg.errors.UndefinedObject):
+        connection.execute(_DROP)
 
 
 def end_capture(connection: Connection) -> None:

@@ -40,7 +40,7 @@ def stopped_tables(connection: Connection) -> tuple[StoppedTable, ...]:
     return rows_of(connection, StoppedTable, _STOPPED)
 
 
-def copy_again(connection: Connection, relation: int) -> None:
+def retry_copy(connection: Connection, relation: int) -> None:
     """Have a stopped table join again; nobody is waited for who is about to change it."""
     note_state(connection, [relation], "joining", None, of=["stopped"])
 

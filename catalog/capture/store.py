@@ -15,9 +15,6 @@ from catalog.capture.batch import Batch, Bound, Bounds
 from catalog.errors import Fenced
 from catalog.rows import named, rows_of, value_of
 
-_LOCK: Final = 0x67617669616D
-"""Advisory lock of the one session that works on a database."""
-
 _CHANGE: Final = 0x67617669616E
 """Advisory lock under which the epoch changes; shared by the transactions that rely on it."""
 
@@ -71,7 +68,7 @@ def take_over(connection: Connection) -> int:
 
     What a predecessor has under way, who has lost its own session, is not committed: it may be asleep.
     """
-    if not value_of(connection, "SELECT pg_try_advisory_lock(%s)", (_LOCK,)):
+    if not value_of(connection, "SELECT pg_try_advisory_lock(gavial.coordinator_lock())"):
         raise Fenced(detail="It still holds its lock.")
     with connection.transaction():
         connection.execute(_END_PREDECESSORS, (_CHANGE,))
@@ -249,12 +246,6 @@ def note_failure(
             "next": attempt.next,
         },
     )
-
-
-def position(connection: Connection) -> int | None:
-    """Up to where everything is captured; None before anything is."""
-    captured: int | None = value_of(connection, "SELECT (position - '0/0')::bigint FROM gavial.capture")
-    return captured
 
 
 def _json(batches: Iterable[Batch]) -> str:

@@ -1,4 +1,4 @@
-"""Values for which there is no room, and columns that get more of it."""
+"""Values that do not fit into their column, and columns that get more room."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ def expect_rare_values(connection: Connection, relation: int, columns: Collectio
 def expect_long_sums(connection: Connection, query: UUID) -> bool:
     """Have a query planned for sums of numbers of any length that no column tells; False if it is so."""
     changed = connection.execute(
-        "UPDATE gavial.plans SET statistics = CASE jsonb_typeof(statistics) WHEN 'object' THEN statistics "
-        "ELSE jsonb_build_object('tables', statistics) END || '{\"long_numbers\": true}' "
+        "UPDATE gavial.plans SET statistics = statistics || '{\"long_numbers\": true}' "
         "WHERE query_id = %s AND NOT statistics @> '{\"long_numbers\": true}'",
         (query,),
     )
@@ -65,11 +64,11 @@ def expect_long_sums(connection: Connection, query: UUID) -> bool:
 
 def has_come_since_copied(connection: Connection, query: UUID) -> bool:
     """Whether the tables of a query have changed since they were copied: else no row was taken back."""
-    found = value_of(
+    has_changed = value_of(
         connection,
         "SELECT EXISTS (SELECT FROM gavial.reads r JOIN gavial.sources s USING (relation) "
         "JOIN gavial.batches b ON b.buffer = 'table-' || r.relation::oid "
         "WHERE r.query_id = %s AND b.to_offset > (s.captured_from - '0/0')::int8)",
         (query,),
     )
-    return bool(found)
+    return bool(has_changed)

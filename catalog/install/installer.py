@@ -54,9 +54,9 @@ async def migrate(connection: AsyncConnection) -> None:
         "COMMENT ON COLUMN gavial.migrations.number IS 'number of the change'; "
         "COMMENT ON COLUMN gavial.migrations.applied IS 'when it was made'"
     )
-    seen = await values_of(connection, "SELECT number FROM gavial.migrations")
+    installed = await values_of(connection, "SELECT number FROM gavial.migrations")
     for number, path in numbered("migrations"):
-        if number not in seen:
+        if number not in installed:
             await connection.execute(path.read_bytes())
             await connection.execute("INSERT INTO gavial.migrations (number) VALUES (%s)", (number,))
 
@@ -90,7 +90,7 @@ async def allow_verifier(connection: AsyncConnection, role: str) -> None:
 
 
 async def allow_login(connection: AsyncConnection, role: str) -> None:
-    """Let a login that is no superuser capture and answer, now and after upgrades; not look verifiers up."""
+    """Let a login that is no superuser capture and publish, now and after upgrades; not look verifiers up."""
     functions = await values_of(
         connection,
         "SELECT p.oid::regprocedure::text FROM pg_proc p "

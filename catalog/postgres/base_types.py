@@ -1,4 +1,4 @@
-"""What domains are over.
+"""The base types of domains.
 
 PostgreSQL does not check a value of a domain that it passes on: where an outer join finds nothing, a column
 of a domain that forbids NULL is NULL. What comes in as the base type is not checked either.

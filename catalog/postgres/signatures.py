@@ -73,8 +73,6 @@ class Collation:
 
     oid: int
     name: str
-    provider: str
-    deterministic: bool
 
     @property
     def written(self) -> str:
@@ -90,7 +88,6 @@ class Signatures:
     types_by_name: Mapping[str, TypeSignature]
     operators: Mapping[str, tuple[OperatorSignature, ...]]
     functions: Mapping[str, tuple[FunctionSignature, ...]]
-    functions_by_oid: Mapping[int, FunctionSignature]
     casts: Mapping[tuple[int, int], CastSignature]
     collations: Mapping[str, Collation]
 
@@ -108,13 +105,12 @@ def make_signatures(
     collations: Iterable[Collation],
 ) -> Signatures:
     """The snapshot of these rows."""
-    types, functions = tuple(types), tuple(functions)
+    types = tuple(types)
     return Signatures(
         types={signature.oid: signature for signature in types},
         types_by_name={f"{signature.schema}.{signature.name}": signature for signature in types},
         operators=_grouped(operators, lambda operator: operator.name),
         functions=_grouped(functions, lambda function: function.name),
-        functions_by_oid={function.oid: function for function in functions},
         casts={(cast.source, cast.target): cast for cast in casts},
         collations={collation.name: collation for collation in collations},
     )

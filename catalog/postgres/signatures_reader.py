@@ -59,8 +59,7 @@ _CASTS: Final = """
     ORDER BY castsource, casttarget
 """
 _COLLATIONS: Final = """
-    SELECT DISTINCT ON (collname) oid::int8, collname::text AS name, collprovider::text AS provider,
-        collisdeterministic AS deterministic
+    SELECT DISTINCT ON (collname) oid::int8, collname::text AS name
     FROM pg_catalog.pg_collation
     WHERE collnamespace = 'pg_catalog'::regnamespace AND collencoding IN (-1, (
         SELECT encoding FROM pg_catalog.pg_database WHERE datname = current_database()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from catalog.errors import NotMaintainable
 from catalog.postgres import types
@@ -112,11 +112,8 @@ FREE_NUMERIC = Written(Decimal(MAX_DIGITS, FREE_SCALE))
 NO_DIGITS = Decimal(0, 0)
 """A numeric that is NULL in every row: beside any other it makes no difference."""
 
-STORED_ONLY: Final = frozenset((types.OID, types.CHAR))
-"""Types of columns that are stored, though no standing query may read them."""
-
 # uuid, json and timetz lie as their text.
-_PLAIN = {
+PLAIN = {
     types.BOOL: Plain.BOOLEAN,
     types.INT2: Plain.INT16,
     types.INT4: Plain.INT32,
@@ -140,9 +137,6 @@ _PLAIN = {
     types.INTERVAL: Plain.INTERVAL,
 }
 
-MAINTAINED: Final = frozenset((*_PLAIN, types.NUMERIC, types.BPCHAR)) - STORED_ONLY
-"""The base types of which queries may have values; `gavial.type_is_exact` has the same by name."""
-
 
 def stored_column(name: str, type: SqlType, types: Mapping[int, TypeSignature]) -> StoredColumn:
     """A column of this type: domains are followed to what they are made of, arrays to their elements."""
@@ -165,8 +159,8 @@ def storage_of(type: SqlType, signature: TypeSignature | None = None) -> Storage
         return Written(storage) if type.wide and isinstance(storage, Decimal) else storage
     if type.oid == types.BPCHAR:
         return Padded(None if type.typmod == NO_TYPMOD else type.typmod - types.HEADER)
-    if type.oid in _PLAIN:
-        return _PLAIN[type.oid]
+    if type.oid in PLAIN:
+        return PLAIN[type.oid]
     if signature is not None and signature.kind == "e":
         return Plain.TEXT
     if signature is not None and signature.element and signature.category == "A":

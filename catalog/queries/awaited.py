@@ -21,6 +21,6 @@ def is_awaited(connection: Connection, runs: Collection[UUID]) -> bool:
     return cursor.rowcount > 0
 
 
-def note_run(connection: Connection, run: UUID, words: str | None) -> None:
+def note_run(connection: Connection, run: UUID, words: str | None, state: str = "waiting") -> None:
     """Tell a waiting client what is being done for it; None: nothing of its own yet."""
-    connection.execute("UPDATE gavial.runs SET progress = %s WHERE id = %s", (words, run))
+    connection.execute("UPDATE gavial.runs SET progress = %s, state = %s WHERE id = %s", (words, state, run))

@@ -1,4 +1,4 @@
-"""What queries have computed and kept in the warehouse, when it is of no use any more."""
+"""What queries have computed and kept in the warehouse, once it cannot be used any more."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from typing import Final
 
 from psycopg import Connection
 
-from catalog.rows import values_of
+from catalog.rows import value_of, values_of
 
-# Who has read what was captured before begins anew. None is publishing: what it reads is not captured.
+_LOCK: Final = 0x67617669616F
+"""Advisory lock of who takes what queries have computed out of the manifest, or replaces a part of it."""
+
+# A query that has read what was captured before is computed from scratch. None of them is publishing,
+# because what it reads is not captured.
 _OF_READERS: Final = """
     WITH readers AS (SELECT query_id FROM gavial.reads WHERE relation = %s::oid),
         read AS (DELETE FROM gavial.offsets o USING readers r WHERE o.query_id = r.query_id)
@@ -28,21 +32,35 @@ _OF_NOBODY: Final = """
 """
 
 
+def may_replace_computed(connection: Connection) -> bool:
+    """Whether nobody is about to forget what queries have computed; that holds until the transaction ends."""
+    return bool(value_of(connection, "SELECT pg_try_advisory_xact_lock(%s)", (_LOCK,)))
+
+
+def _hold(connection: Connection) -> None:
+    """Have nobody replace batches until the transaction ends: what takes their place would stay."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+
+
 def forget_computed_from(connection: Connection, relation: int) -> list[str]:
-    """Have the queries that read a table compute anew; the files of what they had computed."""
+    """Have the queries that read a table computed from scratch; the files of what they had computed."""
+    _hold(connection)
     return values_of(connection, _OF_READERS, (relation,))
 
 
 def forget_computed_with(connection: Connection, buffer: str) -> list[str]:
-    """Have the query that computed a buffer compute anew; the files of all that it had computed."""
+    """Have the query that computed a buffer computed from scratch; the files of all that it had computed."""
+    _hold(connection)
     return values_of(connection, _WITH_BUFFER, (buffer,))
 
 
 def forget_batches_like(connection: Connection, pattern: str) -> list[str]:
     """Take the batches of all buffers whose names fit out of the manifest; their files."""
+    _hold(connection)
     return values_of(connection, "DELETE FROM gavial.batches WHERE buffer LIKE %s RETURNING file", (pattern,))
 
 
 def forget_node_batches(connection: Connection) -> list[str]:
     """Take what queries that are gone had computed out of the manifest; its files."""
+    _hold(connection)
     return values_of(connection, _OF_NOBODY)

@@ -1,9 +1,9 @@
-"""Firings and answers published, as they are told of."""
+"""Runs and published results, as users read of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from catalog.rows import named, rows_of, value_of, values_of
+from catalog.rows import named, rows_of, value_of
 
 _DEARNESS: Final = """
     SELECT sum(e.measured_work) / nullif(sum(e.predicted_work), 0) FROM gavial.executions e
@@ -53,7 +53,10 @@ _ROWS_PER_SECOND: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a subplan took in a firing, and what the cost model sees of it."""
+    """What a subplan took in a firing, and what the cost model sees of it.
+
+    `reason`: why this engine computed it. `repeated`: another one had begun it and given up.
+    """
 
     subplan: int
     rows_in: int
@@ -63,11 +66,17 @@ class Measurement:
     predicted: float
     features: Mapping[str, float]
     engine: str | None
+    reason: str | None
+    repeated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What a committed firing read, wrote and cost."""
+    """What a committed firing read, wrote and cost.
+
+    `from_scratch`: it computed everything, and not changes. `changes_work`, `recompute_work`: what either was
+    expected to take, if there was a choice.
+    """
 
     position: int
     rows_in: int
@@ -77,12 +86,15 @@ class Execution:
     measured_work: float
     predicted_work: float | None
     engine: str | None
+    from_scratch: bool
+    changes_work: float | None
+    recompute_work: float | None
     measurements: tuple[Measurement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an answer came out: the goal, the final work as a share of a batch's, what that is, and seconds."""
+class GoalOutcome:
+    """How a result met its goal at its trigger; final work is a share of the batch work."""
 
     goal: float | None
     measured_final_work: float | None
@@ -100,13 +112,13 @@ def _expected(*, id: UUID, seconds: float | None, rows: int) -> tuple[UUID, floa
     return id, (_USUAL_SECONDS if seconds is None else seconds) + rows / _ROWS_PER_SECOND
 
 
-def begin_execution(connection: Connection, query: UUID, paths: Iterable[int], engine: str) -> int:
+def begin_execution(connection: Connection, query: UUID, paths: Iterable[int]) -> int:
     """Record that a firing begins, and return its number."""
     number = value_of(
         connection,
-        "INSERT INTO gavial.executions (query_ids, paths, started, engine) "
-        "VALUES (%s, %s, clock_timestamp(), %s) RETURNING id",
-        ([query], list(paths), engine),
+        "INSERT INTO gavial.executions (query_ids, paths, started) "
+        "VALUES (%s, %s, clock_timestamp()) RETURNING id",
+        ([query], list(paths)),
     )
     return int(number)
 
@@ -129,7 +141,9 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
         "UPDATE gavial.executions SET finished = clock_timestamp(), progress = NULL, "
         "position = '0/0'::pg_lsn + %(position)s::numeric, rows_in = %(rows_in)s, rows_out = %(rows_out)s, "
         "jobs = %(jobs)s, cpu_seconds = %(cpu_seconds)s, predicted_work = %(predicted_work)s, "
-        "measured_work = %(measured_work)s, engine = coalesce(%(engine)s, engine), "
+        "measured_work = %(measured_work)s, engine = %(engine)s, "
+        "from_scratch = %(from_scratch)s, changes_work = %(changes_work)s, "
+        "recompute_work = %(recompute_work)s, "
         "wall_seconds = extract(epoch FROM clock_timestamp() - started) "
         "WHERE id = %(number)s",
         {"number": number, **named(execution)},
@@ -141,9 +155,10 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.measurements "
-            "(execution, subplan, rows_in, rows_out, work, elapsed, predicted, features, engine) "
+            "(execution, subplan, rows_in, rows_out, work, elapsed, predicted, features, engine, reason, "
+            "repeated) "
             "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(work)s, %(elapsed)s, "
-            "%(predicted)s, %(features)s, %(engine)s)",
+            "%(predicted)s, %(features)s, %(engine)s, %(reason)s, %(repeated)s)",
             measured,
         )
 
@@ -153,16 +168,10 @@ def measured_to_predicted(connection: Connection, query: UUID) -> float:
     return float(value_of(connection, _DEARNESS, {"query": query}) or 1)
 
 
-def triggers_fired(connection: Connection, query: UUID, most: int) -> Sequence[datetime]:
-    """When the latest triggers of a query fired, the latest last."""
-    latest = "SELECT fired FROM gavial.triggers WHERE query_id = %s ORDER BY fired DESC LIMIT %s"
-    return values_of(connection, latest, (query, most))[::-1]
-
-
 def record_trigger(
-    connection: Connection, query: UUID, fired: datetime, position: int, outcome: Outcome
+    connection: Connection, query: UUID, fired: datetime, position: int, outcome: GoalOutcome
 ) -> None:
-    """An answer is published for a trigger that fired then."""
+    """A result is published for a trigger that fired then."""
     values = {"query": query, "fired": fired, "position": position, **named(outcome)}
     connection.execute(_TRIGGER, values)
     if outcome.measured_final_work is not None:

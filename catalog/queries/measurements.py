@@ -5,28 +5,65 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
 
 from catalog.queries.measured import Measured
-from catalog.rows import mapping_of, named, rows_of, value_of
+from catalog.rows import mapping_of, named, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEngine:
+    """An engine, its weights by feature, and the rows that a firing may have at most; None: no bound."""
+
+    engine: str
+    weights: Mapping[str, float]
+    most_changed: float | None
+    most_read: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPart:
+    """What a subplan had to do in a run; `run_work` is what all of the run took."""
+
+    run: int
+    from_scratch: bool
+    run_work: float
+    subplan: int
+    engine: str
+    features: Mapping[str, float]
+
 
 _MEASURED: Final = """
-    SELECT m.features, m.work, m.elapsed,
+    SELECT m.features, m.work, m.elapsed, extract(epoch FROM e.started)::float8 AS at, m.engine,
         e.query_ids[1] || ' ' || m.subplan || ' ' || coalesce(p.digest, '') AS subplan
     FROM gavial.measurements m JOIN gavial.executions e ON e.id = m.execution
     LEFT JOIN gavial.plans p ON p.query_id = e.query_ids[1] AND p.planned <= e.started
-    WHERE (m.features ->> 'jobs')::float8 > 0
+    WHERE (m.features ->> 'jobs')::float8 > 0 AND m.engine IS NOT NULL AND NOT m.repeated
     ORDER BY m.execution DESC, m.subplan LIMIT %s
 """
 _OWN: Final = """
-    SELECT m.features, m.work, m.elapsed, m.subplan::text
+    SELECT m.features, m.work, m.elapsed, extract(epoch FROM e.started)::float8 AS at, m.engine,
+        m.subplan::text
     FROM gavial.plans p JOIN gavial.executions e ON e.query_ids = ARRAY[p.query_id] AND e.started >= p.planned
     JOIN gavial.measurements m ON m.execution = e.id
-    WHERE p.query_id = %s AND (m.features ->> 'jobs')::float8 > 0
+    WHERE p.query_id = %s AND (m.features ->> 'jobs')::float8 > 0 AND m.engine IS NOT NULL AND NOT m.repeated
     ORDER BY m.execution DESC, m.subplan LIMIT %s
+"""
+_RUNS: Final = """
+    WITH runs AS (
+        SELECT e.id, e.from_scratch, e.measured_work,
+               row_number() OVER (PARTITION BY e.from_scratch ORDER BY e.id DESC) AS place
+        FROM gavial.plans p
+        JOIN gavial.executions e ON e.query_ids = ARRAY[p.query_id] AND e.started >= p.planned
+        WHERE p.query_id = %s AND e.finished IS NOT NULL AND e.rows_in > 0
+    )
+    SELECT r.id AS run, r.from_scratch, r.measured_work AS run_work, m.subplan, m.engine, m.features
+    FROM runs r JOIN gavial.measurements m ON m.execution = r.id
+    WHERE r.place <= %s AND m.engine IS NOT NULL ORDER BY r.id DESC, m.subplan
 """
 _FIRED: Final = """
     WITH period AS (
@@ -45,6 +82,7 @@ _WRITTEN: Final = f"""
 _FIRINGS: Final = (
     f"{_FIRED} SELECT p.path AS key, count(*) AS value FROM fired f, unnest(f.paths) p (path) GROUP BY p.path"
 )
+_MOST_RUNS: Final = 5
 _MOST: Final = 1000
 """So many of the latest measurements are read, because machines and tables change."""
 
@@ -62,6 +100,11 @@ def own_measured(connection: Connection, query: UUID) -> Mapping[int, Sequence[M
     return firings
 
 
+def latest_runs(connection: Connection, query: UUID) -> tuple[MeasuredPart, ...]:
+    """What the latest runs of a query under the plan that it has took, part by part."""
+    return rows_of(connection, MeasuredPart, _RUNS, (query, _MOST_RUNS))
+
+
 def rows_written(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
     """The rows each subplan wrote in the period so many periods ago; 0 is the one that is under way."""
     return mapping_of(connection, _WRITTEN, {"query": query, "ago": ago})
@@ -72,16 +115,22 @@ def firings(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
     return mapping_of(connection, _FIRINGS, {"query": query, "ago": ago})
 
 
-def weights(connection: Connection) -> Mapping[str, float] | None:
-    """The weights that were fitted last; None where there are none yet."""
-    fitted: Mapping[str, float] | None = value_of(connection, "SELECT weights FROM gavial.weights")
-    return fitted
-
-
-def save_weights(connection: Connection, weights: Any) -> None:
-    """What is known from now on: a dataclass of numbers."""
-    connection.execute(
-        "INSERT INTO gavial.weights (weights) VALUES (%s) "
-        "ON CONFLICT (single) DO UPDATE SET weights = excluded.weights, fitted = now()",
-        (json.dumps(named(weights)),),
+def known_engines(connection: Connection) -> tuple[KnownEngine, ...]:
+    """The engines that computed last, with the weights that were fitted."""
+    return rows_of(
+        connection, KnownEngine, "SELECT engine, weights, most_changed, most_read FROM gavial.engines"
     )
+
+
+def save_engines(connection: Connection, engines: Sequence[KnownEngine]) -> None:
+    """Record what is known of the engines from now on; of others nothing."""
+    names = [engine.engine for engine in engines]
+    connection.execute("DELETE FROM gavial.engines WHERE engine <> ALL (%s)", (names,))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO gavial.engines (engine, weights, most_changed, most_read) "
+            "VALUES (%(engine)s, %(weights)s, %(most_changed)s, %(most_read)s) "
+            "ON CONFLICT (engine) DO UPDATE SET weights = excluded.weights, fitted = now(), "
+            "most_changed = excluded.most_changed, most_read = excluded.most_read",
+            [{**named(engine), "weights": json.dumps(dict(engine.weights))} for engine in engines],
+        )

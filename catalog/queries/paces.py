@@ -1,4 +1,4 @@
-"""How often the parts of queries are worked between triggers, as the catalog keeps it."""
+"""How often the parts of queries run between triggers, as the catalog keeps it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,19 @@ class PacedPath:
 @dataclass(frozen=True, slots=True)
 class SubplanText:
     """A part of a query as users read of it; if that is known, by what its estimates are multiplied, and what
-    its work costs, as JSON."""
+    its work costs, as JSON.
+
+    `engine`: what is expected to compute it when the trigger fires, with the reason and the work.
+    """
 
     subplan: int
     text: str
     method: str
-    correction: float | None = None
-    weights: str | None = None
+    correction: float | None
+    weights: str | None
+    engine: str
+    reason: str
+    predicted_work: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ class Period:
 
 
 def paced_queries(connection: Connection) -> frozenset[UUID]:
-    """The queries of which some part is worked before the trigger."""
+    """The queries of which some part runs before the trigger."""
     return frozenset(values_of(connection, "SELECT query_id FROM gavial.paths WHERE pace > 1"))
 
 
@@ -82,7 +88,7 @@ def periods(connection: Connection, queries: Collection[UUID]) -> Mapping[UUID, 
 
 
 def save_paces(connection: Connection, query: UUID, paths: Iterable[PacedPath]) -> None:
-    """Other paces from now on; what was worked in this period stays worked."""
+    """Other paces from now on; the runs of this period still count."""
     rows = [{"query": query, **named(path)} for path in paths]
     connection.execute(
         "DELETE FROM gavial.paths WHERE query_id = %s AND path <> ALL (%s)",
@@ -125,8 +131,10 @@ def save_outlook(
     connection.execute("DELETE FROM gavial.subplans WHERE query_id = %s", (query,))
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO gavial.subplans (query_id, subplan, text, method, correction, weights) "
-            "VALUES (%(query)s, %(subplan)s, %(text)s, %(method)s, %(correction)s, %(weights)s)",
+            "INSERT INTO gavial.subplans (query_id, subplan, text, method, correction, weights, "
+            "engine, reason, predicted_work) "
+            "VALUES (%(query)s, %(subplan)s, %(text)s, %(method)s, %(correction)s, %(weights)s, "
+            "%(engine)s, %(reason)s, %(predicted_work)s)",
             rows,
         )
     connection.execute(
@@ -156,7 +164,7 @@ def note_worked(connection: Connection, query: UUID, rows_at_last_run: Mapping[i
 
 
 def begin_period(connection: Connection, query: UUID) -> None:
-    """An answer is published: nothing has come since."""
+    """A result is published: nothing has arrived since."""
     connection.execute(
         "UPDATE gavial.paths SET rows_at_last_run = 0 WHERE query_id = %s AND rows_at_last_run <> 0", (query,)
     )

@@ -1,4 +1,4 @@
-"""Standing queries as those see them that run them."""
+"""Standing queries as the coordinator sees them when it runs them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from catalog.errors import ConcurrentChange
 from catalog.queries.awaited import AWAITED
 from catalog.queries.computed import forget_batches_like
 from catalog.rows import mapping_of, named, row_of, rows_of, value_of
+from catalog.wording import sentences
 
 _QUERIES: Final = """
     SELECT q.id, q.view::oid::int8, q.result::oid::int8, q.query_text AS text, q.options, q.settings,
@@ -36,7 +37,7 @@ _QUERIES: Final = """
     ORDER BY q.id
 """
 _RUNS: Final = """
-    SELECT id, query_id AS query, kind, (target - '0/0')::int8 AS target,
+    SELECT id, query_id AS query, kind, compared_with, (target - '0/0')::int8 AS target,
            coalesce(asked_in::text, id::text) AS statement,
            EXISTS (SELECT FROM gavial.reads r JOIN gavial.sources s USING (relation)
                    WHERE r.query_id = runs.query_id AND s.state = 'stopped' AND s.attempted >= runs.asked)
@@ -79,7 +80,7 @@ class Running:
     of_values: bool = False
 
     @property
-    def answered(self) -> bool:
+    def has_result(self) -> bool:
         """Whether a result has been published."""
         return self.position is not None
 
@@ -92,7 +93,8 @@ class Run:
     """A REFRESH or VERIFY that a client waits for: the result has to include everything up to `target`.
 
     Runs that were asked for at once, by one REFRESH of several queries, have the same `statement`. `tried`: a
-    table that is not captured for the time being was tried again since, in vain.
+    table that is not captured for the time being was tried again since, in vain. `compared_with`: what a
+    VERIFY says, postgres or spark.
     """
 
     id: UUID
@@ -101,6 +103,7 @@ class Run:
     target: int
     statement: str
     tried: bool = False
+    compared_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class Failure:
     of_values: bool = False
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.message, self.detail, self.hint)))
+        return sentences(self.message, self.detail, self.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +160,24 @@ def save_offsets(connection: Connection, query: UUID, offsets: Iterable[Offset])
         )
 
 
+def forget_offset(connection: Connection, query: UUID, subplan: int, buffer: str) -> None:
+    """Forget how far a subplan has read a buffer."""
+    connection.execute(
+        "DELETE FROM gavial.offsets WHERE query_id = %s AND subplan = %s AND buffer = %s",
+        (query, subplan, buffer),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """Fingerprint of the plan that a query is worked by, and the statistics that it rests on, as JSON."""
+    """Fingerprint of the plan that a query is computed by, and the statistics that it rests on, as JSON."""
 
     digest: str
     statistics: Any
 
 
 def plan_of(connection: Connection, query: UUID) -> SavedPlan | None:
-    """The plan that a query is worked by; None before there is one."""
+    """The plan that a query is computed by; None before there is one."""
     question = "SELECT digest, statistics FROM gavial.plans WHERE query_id = %s"
     return row_of(connection, SavedPlan, question, (query,))
 
@@ -174,7 +185,7 @@ def plan_of(connection: Connection, query: UUID) -> SavedPlan | None:
 def save_plan(
     connection: Connection, query: UUID, digest: str, statistics: object, node_buffers: str
 ) -> list[str]:
-    """Begin anew under a plan; of another one all is forgotten: its parts, and what it computed, the files.
+    """Begin from scratch under a plan, and forget another one with what it computed; the files of that.
 
     `node_buffers` is the pattern of the names of the query's own buffers.
     """
@@ -299,7 +310,7 @@ def last_changes(connection: Connection, queries: Collection[UUID]) -> Mapping[U
 
 
 def is_wanted(connection: Connection, query: Running) -> bool:
-    """Whether a query is still what it was when it began to be worked."""
+    """Whether a query is still what it was when its run began."""
     cursor = connection.execute(
         "SELECT FROM gavial.queries WHERE id = %s AND query_text = %s AND status = %s",
         (query.id, query.text, query.status),

@@ -40,7 +40,8 @@ CREATE OR REPLACE VIEW gavial.standing_queries AS
            q.measured_final_work,
            q.batch_work,
            q.recompute_work,
-           q.goal_reachable
+           q.goal_reachable,
+           q.due
     FROM gavial.queries q
     JOIN pg_class c ON c.oid = q.result
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -65,7 +66,7 @@ COMMENT ON COLUMN gavial.standing_queries.status_sqlstate IS 'why it is suspende
 COMMENT ON COLUMN gavial.standing_queries.status_detail IS 'the same in words, for those who may act as the owner; for all, that the result is not computed yet';
 COMMENT ON COLUMN gavial.standing_queries.position IS 'position in the WAL at which the result is exact; null while it is not computed yet, and its table has no rows';
 COMMENT ON COLUMN gavial.standing_queries.position_time IS 'when the last transaction was committed that had been captured as the result was published';
-COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'since when a newer result is due, by its trigger or for a REFRESH that waits; 0 if none is, null before the first';
+COMMENT ON COLUMN gavial.standing_queries.lag_own IS 'how long a newer result has been due, by its trigger or for a REFRESH that waits; 0 if none is, null before the first';
 COMMENT ON COLUMN gavial.standing_queries.lag_inherited IS 'always null: standing queries do not read standing queries, so no lag is inherited';
 COMMENT ON COLUMN gavial.standing_queries.goal IS 'highest final work wished for; null where the wish is a LATENCY_GOAL';
 COMMENT ON COLUMN gavial.standing_queries.predicted_final_work IS 'share of batch_work that the plan leaves for the trigger';
@@ -73,6 +74,18 @@ COMMENT ON COLUMN gavial.standing_queries.measured_final_work IS 'the same, meas
 COMMENT ON COLUMN gavial.standing_queries.batch_work IS 'work of doing the last period''s changes in one run';
 COMMENT ON COLUMN gavial.standing_queries.recompute_work IS 'work of computing the result from scratch';
 COMMENT ON COLUMN gavial.standing_queries.goal_reachable IS 'whether some plan meets the goal; null while it is not known how many rows will arrive before the trigger';
+COMMENT ON COLUMN gavial.standing_queries.due IS 'when the trigger fires next, or fired, if that result is not published yet; null where only REFRESH asks for it';
+
+CREATE OR REPLACE FUNCTION gavial.names_of_attributes(relation regclass, names text[]) RETURNS text[]
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT array_agg(coalesce(a.attname::text, n.name) ORDER BY n.place)
+    FROM unnest(names) WITH ORDINALITY AS n(name, place)
+    LEFT JOIN pg_attribute a ON a.attrelid = relation AND n.name = 'a' || a.attnum
+$body$;
+COMMENT ON FUNCTION gavial.names_of_attributes(regclass, text[]) IS
+    'the names of a table''s columns, which the warehouse knows by their numbers';
 
 CREATE OR REPLACE FUNCTION gavial.detail_of_status(status text, detail text, "position" pg_lsn) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -85,7 +98,10 @@ COMMENT ON FUNCTION gavial.detail_of_status(text, text, pg_lsn) IS
 
 CREATE OR REPLACE VIEW gavial.shown AS
     SELECT schema_name AS schema, name, owner, status, gavial.detail_of_status(status, status_detail, position) AS detail,
-            coalesce(options ->> 'TRIGGER', 'on demand') AS trigger, goal, position
+            coalesce(options ->> 'TRIGGER', 'on demand') AS trigger, goal, position,
+            date_trunc('second', position_time) AS last_result, date_trunc('second', due) AS next_trigger,
+            nullif(date_trunc('second', lag_own), interval '0') AS late_by,
+            round(measured_final_work::numeric, 3)::float8 AS measured, round(predicted_final_work::numeric, 3)::float8 AS predicted
      FROM gavial.standing_queries ORDER BY 1, 2;
 COMMENT ON VIEW gavial.shown IS 'rows of SHOW STANDING QUERIES';
 COMMENT ON COLUMN gavial.shown.schema IS 'schema of the query';
@@ -96,6 +112,37 @@ COMMENT ON COLUMN gavial.shown.detail IS 'why it is not active';
 COMMENT ON COLUMN gavial.shown.trigger IS 'when its result is due';
 COMMENT ON COLUMN gavial.shown.goal IS 'highest final work wished for; null where the wish is a LATENCY_GOAL';
 COMMENT ON COLUMN gavial.shown.position IS 'position in the WAL of its result; null while it is not computed yet, and its table has no rows';
+COMMENT ON COLUMN gavial.shown.last_result IS 'when the last transaction was committed that had been captured as its result was published';
+COMMENT ON COLUMN gavial.shown.next_trigger IS 'when its trigger fires next, or fired, if that result is not published yet; null where only REFRESH asks for it';
+COMMENT ON COLUMN gavial.shown.late_by IS 'how long a newer result has been due; null while none is';
+COMMENT ON COLUMN gavial.shown.measured IS 'final work measured at the last trigger, as a share of the batch''s';
+COMMENT ON COLUMN gavial.shown.predicted IS 'final work that the plan leaves for the trigger, as a share of the batch''s';
+
+CREATE OR REPLACE VIEW gavial.states AS
+    SELECT substring(a.buffer FROM '^node-(.*)-')::uuid AS query_id,
+           CASE WHEN a.buffer LIKE 'table-%' THEN coalesce(t.relation::text, a.buffer)
+                ELSE coalesce(p.text, 'part') || ' ' || substring(a.buffer FROM '[0-9]+$') END AS state,
+           gavial.names_of_attributes(t.relation, a.key) AS key,
+           gavial.names_of_attributes(t.relation, a.columns) AS columns,
+           a.kept, a.why, a.predicted_bytes, a.bytes, a.rows,
+           CASE WHEN t.relation IS NOT NULL THEN pg_lsn '0/0' + a.reached END AS position,
+           a.uses, a.last_used
+    FROM gavial.arrangements a
+    LEFT JOIN gavial.sources t ON a.buffer = 'table-' || t.relation::oid
+    LEFT JOIN gavial.subplans p ON a.buffer = format('node-%s-%s', p.query_id, p.subplan);
+COMMENT ON VIEW gavial.states IS 'rows that are kept between runs to look them up by key: of tables, for all queries that read them, and of parts of queries';
+COMMENT ON COLUMN gavial.states.query_id IS 'the standing query of which it is a part; null for a table';
+COMMENT ON COLUMN gavial.states.state IS 'what the rows are of: a table, or a part of the query as gavial.subplans has it, with its number';
+COMMENT ON COLUMN gavial.states.key IS 'columns that rows are looked up by';
+COMMENT ON COLUMN gavial.states.columns IS 'columns that are kept of each row';
+COMMENT ON COLUMN gavial.states.kept IS 'whether it is there; else rows are scanned';
+COMMENT ON COLUMN gavial.states.why IS 'why it is kept, or is not';
+COMMENT ON COLUMN gavial.states.predicted_bytes IS 'size expected before it was made';
+COMMENT ON COLUMN gavial.states.bytes IS 'size now, in memory and on disk';
+COMMENT ON COLUMN gavial.states.rows IS 'number of rows now';
+COMMENT ON COLUMN gavial.states.position IS 'position in the WAL up to which it has a table''s changes; newer ones are scanned';
+COMMENT ON COLUMN gavial.states.uses IS 'how many look-ups there were since the coordinator started';
+COMMENT ON COLUMN gavial.states.last_used IS 'when the last of them was';
 
 GRANT USAGE ON SCHEMA gavial TO PUBLIC;
 GRANT SELECT ON gavial.installation, gavial.shown, gavial.standing_queries, gavial.paths, gavial.subplans, gavial.states,

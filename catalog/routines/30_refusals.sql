@@ -1,10 +1,11 @@
 -- What PostgreSQL's own analysis of a hidden view says about whether it can be maintained.
 CREATE OR REPLACE FUNCTION gavial.layers(view oid) RETURNS TABLE (layer oid, reader oid, rule text)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     SET standard_conforming_strings = on
 AS $body$
-    WITH RECURSIVE layers (oid) AS (
+BEGIN
+    RETURN QUERY WITH RECURSIVE layers (oid) AS (
         SELECT $1
         UNION
         SELECT c.oid
@@ -14,20 +15,23 @@ AS $body$
         JOIN pg_class c ON c.oid = found.relid[1]::oid AND c.relkind = 'v' AND c.oid >= 16384
     )
     SELECT layers.oid, c.relowner, r.ev_action::text
-    FROM layers JOIN pg_rewrite r ON r.ev_class = layers.oid JOIN pg_class c ON c.oid = layers.oid
+    FROM layers JOIN pg_rewrite r ON r.ev_class = layers.oid JOIN pg_class c ON c.oid = layers.oid;
+END
 $body$;
 COMMENT ON FUNCTION gavial.layers(oid) IS 'a view and the views below it, each with its owner and its stored rule';
 
 CREATE OR REPLACE FUNCTION gavial.inputs(view oid) RETURNS TABLE (relation oid, reader oid)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     SET standard_conforming_strings = on
 AS $body$
-    SELECT DISTINCT c.oid, l.reader
+BEGIN
+    RETURN QUERY SELECT DISTINCT c.oid, l.reader
     FROM gavial.layers($1) l
     CROSS JOIN LATERAL regexp_matches(l.rule, ' :relid (\d+)', 'g') AS found (relid)
     JOIN pg_class c ON c.oid = found.relid[1]::oid AND (c.relkind <> 'v' OR c.oid < 16384)
-    WHERE c.oid <> l.layer
+    WHERE c.oid <> l.layer;
+END
 $body$;
 COMMENT ON FUNCTION gavial.inputs(oid) IS 'the tables under a view, each with the role whose rights read it';
 
@@ -61,7 +65,8 @@ CREATE OR REPLACE FUNCTION gavial.function_problem(function oid) RETURNS text
 AS $body$
     SELECT CASE WHEN p.oid >= 16384 THEN 'user_function'
                 WHEN p.provolatile = 'v' THEN 'volatile_function'
-                WHEN p.provolatile = 's' AND p.proname IN ('concat', 'concat_ws', 'format', 'array_to_string') THEN 'text_function'
+                WHEN p.provolatile = 's' AND p.proname IN ('concat', 'concat_ws', 'format', 'array_to_string', 'anytextcat', 'textanycat')
+                    THEN 'text_function'
                 WHEN p.provolatile = 's' AND p.proname NOT IN ('to_char', 'age')
                     AND (p.proargtypes::oid[] && ARRAY['timestamptz', 'timetz']::regtype[]::oid[]
                          OR p.prorettype IN ('timestamptz'::regtype, 'timetz'::regtype)
@@ -105,21 +110,24 @@ AS $body$
         FROM layers, regexp_matches(text,
             ' :(funcid|opno|opfuncid|aggfnoid|winfnoid|vartype|inputcollid|varcollid|collOid|varattno) (-?\d+)', 'g') AS found (pair)
     ),
+    -- Of a function behind an operator the operator, which is what the query has.
     functions AS (
-        SELECT DISTINCT p.oid, p.proname::text, gavial.function_problem(p.oid) AS rule
+        SELECT DISTINCT p.oid, coalesce(o.oprname, p.proname)::text AS proname, gavial.function_problem(p.oid) AS rule
         FROM named JOIN pg_proc p ON p.oid = named.number
-        WHERE what IN ('funcid', 'opfuncid', 'aggfnoid', 'winfnoid')
+        LEFT JOIN (pg_operator o JOIN named used ON used.what = 'opno' AND used.number = o.oid)
+            ON named.what = 'opfuncid' AND o.oprcode = p.oid
+        WHERE named.what IN ('funcid', 'opfuncid', 'aggfnoid', 'winfnoid')
     ),
     -- Conversions through text: what is converted (where the rule says so at once), and into what.
     conversions AS (
-        SELECT DISTINCT t.typname, p.provolatile
+        SELECT DISTINCT CASE WHEN t.oid < 16384 THEN format_type(t.oid, NULL) ELSE t.typname END AS typname, p.provolatile
         FROM layers,
              regexp_matches(text, '\{COERCEVIAIO :arg \{[A-Z]+ [^{}]*'
                  ':(?:var|const|funcresult|opresult|agg|win|case|coalesce|minmax|param|result)type (\d+) ', 'g') AS found (oid)
         JOIN pg_type t ON t.oid = found.oid[1]::oid JOIN pg_proc p ON p.oid = t.typoutput
         WHERE text LIKE '%{COERCEVIAIO %'
         UNION
-        SELECT DISTINCT t.typname, p.provolatile
+        SELECT DISTINCT CASE WHEN t.oid < 16384 THEN format_type(t.oid, NULL) ELSE t.typname END, p.provolatile
         FROM layers, regexp_matches(text, ' :resulttype (\d+) :resultcollid', 'g') AS found (oid)
         JOIN pg_type t ON t.oid = found.oid[1]::oid JOIN pg_proc p ON p.oid = t.typinput
         WHERE text LIKE '%{COERCEVIAIO %'
@@ -172,6 +180,14 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.problems(oid) IS 'why a view cannot be maintained: the rule, the kind of piece, its name';
 
+CREATE OR REPLACE FUNCTION gavial.piece(rule text, name text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT CASE WHEN name ~ '[[:alnum:]]' OR rule = 'user_function' THEN name ELSE 'the operator ' || name END
+$body$;
+COMMENT ON FUNCTION gavial.piece(text, text) IS 'a piece of a query as messages name it';
+
 CREATE OR REPLACE FUNCTION gavial.check_query(view oid, places jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -179,11 +195,11 @@ AS $body$
 DECLARE
     problem record;
 BEGIN
-    SELECT p.name, r.message, r.hint, coalesce(places #>> ARRAY[p.kind, p.name], places #>> ARRAY[p.kind, ''])::int AS place INTO problem
+    SELECT r.rule, p.name, r.message, r.hint, coalesce(places #>> ARRAY[p.kind, p.name], places #>> ARRAY[p.kind, ''])::int AS place INTO problem
     FROM gavial.problems(view) p JOIN gavial.refusals r USING (rule)
-    ORDER BY place NULLS LAST, r.rule, p.name LIMIT 1;
+    ORDER BY r.rule = 'text_function', place NULLS LAST, r.rule, p.name LIMIT 1;
     IF FOUND THEN
-        PERFORM gavial.refuse('0A000', format(problem.message, problem.name), NULL, problem.hint, problem.place);
+        PERFORM gavial.refuse('0A000', format(problem.message, gavial.piece(problem.rule, problem.name)), NULL, problem.hint, problem.place);
     END IF;
 END
 $body$;

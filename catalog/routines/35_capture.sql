@@ -52,56 +52,77 @@ CREATE OR REPLACE FUNCTION gavial.lock_holder(relation oid, mode text) RETURNS i
 AS $body$
     SELECT coalesce(l.pid, 0)
     FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-    WHERE d.datname = current_database() AND l.locktype = 'relation' AND l.relation = $1 AND l.granted
+    WHERE d.datname = current_database() AND l.locktype = 'relation' AND l.relation = $1
       AND l.pid IS DISTINCT FROM pg_backend_pid()
-      AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND a.application_name = 'gavial answers')
-      AND ($2 = 'ACCESS EXCLUSIVE' OR l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-           OR $2 <> 'ROW EXCLUSIVE' AND l.mode = 'ShareUpdateExclusiveLock'
+      AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND a.application_name = 'gavial results')
+      AND ($2 = 'ACCESS EXCLUSIVE' OR l.mode = 'AccessExclusiveLock'
+           OR $2 <> 'ACCESS SHARE' AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock')
+           OR $2 NOT IN ('ACCESS SHARE', 'ROW EXCLUSIVE') AND l.mode = 'ShareUpdateExclusiveLock'
            OR $2 = 'EXCLUSIVE' AND l.mode <> 'AccessShareLock')
-    ORDER BY l.pid LIMIT 1
+    -- Behind whoever waits for the lock himself others queue.
+    ORDER BY l.granted DESC, l.pid LIMIT 1
 $body$;
 COMMENT ON FUNCTION gavial.lock_holder(oid, text) IS 'a process that keeps a table from being locked; 0: a prepared transaction';
 
-CREATE OR REPLACE FUNCTION gavial.take_lock(relation oid, mode text, patience float8 = 30, again float8 = 1.5) RETURNS void
+CREATE OR REPLACE FUNCTION gavial.lock_patience() RETURNS float8
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT coalesce(nullif((SELECT s.setting FROM pg_settings s WHERE s.name = 'lock_timeout')::float8 / 1000, 0), 60)
+$body$;
+COMMENT ON FUNCTION gavial.lock_patience() IS 'for how many seconds a statement waits for what others hold: lock_timeout, or a minute';
+
+CREATE OR REPLACE FUNCTION gavial.tell_blocked(what text, holder int, since timestamptz, patience float8, told text) RETURNS text
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    words CONSTANT text := coalesce(gavial.describe_process(holder), 'others');
+BEGIN
+    IF clock_timestamp() > since + make_interval(secs => patience) THEN
+        RAISE lock_not_available USING MESSAGE = format('gave up waiting for %s', words),
+            DETAIL = format(what, words), HINT = concat_ws(' ', gavial.how_to_unblock(holder), 'Try again then.');
+    ELSIF told IS DISTINCT FROM words THEN
+        RAISE NOTICE USING MESSAGE = format('waiting for %s', words), DETAIL = format(what, words),
+            HINT = coalesce(gavial.how_to_unblock(holder), '');
+    END IF;
+    RETURN words;
+END
+$body$;
+COMMENT ON FUNCTION gavial.tell_blocked(text, int, timestamptz, float8, text) IS
+    'says for whom a statement waits, unless that is what it was told before, or ends it; what it was told now';
+
+DROP FUNCTION IF EXISTS gavial.take_lock(oid, text, float8, float8);
+CREATE OR REPLACE FUNCTION gavial.take_lock(relation oid, mode text, again float8 = 1.5, what text = NULL) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
     given CONSTANT text := current_setting('lock_timeout');
-    limit_seconds CONSTANT float8 := coalesce(nullif((SELECT setting FROM pg_settings WHERE name = 'lock_timeout')::float8 / 1000, 0), patience);
+    limit_seconds CONSTANT float8 := gavial.lock_patience();
     asked CONSTANT timestamptz := clock_timestamp();
     left_seconds float8;
-    holder int;
-    words text;
-    last_words text;
+    told text;
 BEGIN
     -- Behind whoever waits for a table that is written others queue: so it is asked for again and again, never for long.
     LOOP
         left_seconds := limit_seconds - extract(epoch FROM clock_timestamp() - asked);
         BEGIN
-            PERFORM set_config('lock_timeout', greatest(least(left_seconds, CASE WHEN last_words IS NULL THEN 1.5 ELSE again END) * 1000, 1)::int::text, true);
+            PERFORM set_config('lock_timeout', greatest(least(left_seconds, CASE WHEN told IS NULL THEN 1.5 ELSE again END) * 1000, 1)::int::text, true);
             EXECUTE format('LOCK TABLE ONLY %s IN %s MODE', relation::regclass, mode);
             PERFORM set_config('lock_timeout', given, true);
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
-            holder := gavial.lock_holder(relation, mode);
+            NULL;
         END;
-        words := coalesce(gavial.describe_process(holder), 'others');
-        IF clock_timestamp() > asked + make_interval(secs => limit_seconds) THEN
-            RAISE lock_not_available USING MESSAGE = format('could not lock table %s', relation::regclass),
-                DETAIL = format('It is in use by %s.', words), HINT = concat_ws(' ', gavial.how_to_unblock(holder), 'Try again then.');
-        ELSIF last_words IS DISTINCT FROM words THEN
-            last_words := words;
-            RAISE NOTICE USING MESSAGE = format('waiting for %s to lock table %s', words, relation::regclass),
-                HINT = coalesce(gavial.how_to_unblock(holder), '');
-        END IF;
+        told := gavial.tell_blocked(coalesce(what, format('Table %s has to be locked, and %%s has a lock on it.', replace(relation::regclass::text, '%', '%%'))),
+            gavial.lock_holder(relation, mode), asked, limit_seconds, told);
         PERFORM pg_sleep(0.2);
     END LOOP;
 END
 $body$;
-REVOKE ALL ON FUNCTION gavial.take_lock(oid, text, float8, float8) FROM PUBLIC;
-COMMENT ON FUNCTION gavial.take_lock(oid, text, float8, float8) IS
-    'locks a table until the transaction ends; says whom that waits for, and gives up after lock_timeout, or where that is 0 after so many seconds';
+COMMENT ON FUNCTION gavial.take_lock(oid, text, float8, text) IS
+    'locks a table until the transaction ends; says whom that waits for, and gives up after lock_timeout, or a minute';
 
 CREATE OR REPLACE FUNCTION gavial.keep_whole_rows(relation oid) RETURNS void
     LANGUAGE plpgsql

@@ -62,7 +62,8 @@ BEGIN
     END IF;
     -- The lock makes this session notice which tables were made or dropped while it waited; the row, whether its
     -- snapshot is older than that.
-    PERFORM gavial.take_lock('gavial.turn'::regclass, 'EXCLUSIVE', 300, 10);
+    PERFORM gavial.take_lock('gavial.turn'::regclass, 'EXCLUSIVE', 10,
+        'Standing queries are created, changed and dropped one after the other, and %s has done so in a transaction that is still open.');
     UPDATE gavial.turn SET number = number + 1;
 END
 $body$;
@@ -70,12 +71,14 @@ COMMENT ON FUNCTION gavial.take_turn(text) IS
     'waits until no other transaction is changing standing queries; an older snapshot than the last change is a serialization failure';
 
 CREATE OR REPLACE FUNCTION gavial.unreadable(view oid) RETURNS TABLE (relation oid, reader oid)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    SELECT i.relation, i.reader FROM gavial.inputs($1) i
+BEGIN
+    RETURN QUERY SELECT i.relation, i.reader FROM gavial.inputs($1) i
     WHERE NOT has_table_privilege(i.reader, i.relation, 'SELECT')
-      AND NOT has_any_column_privilege(i.reader, i.relation, 'SELECT')
+      AND NOT has_any_column_privilege(i.reader, i.relation, 'SELECT');
+END
 $body$;
 COMMENT ON FUNCTION gavial.unreadable(oid) IS 'the tables under a view that the role whose rights read them may not read';
 
@@ -267,6 +270,16 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.columns_of(oid) IS 'names and types of a relation''s columns';
 
+CREATE OR REPLACE FUNCTION gavial.has_guard(result oid) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT EXISTS (SELECT FROM pg_trigger t
+                   WHERE t.tgrelid = result AND t.tgfoid = 'gavial.guard()'::regprocedure AND t.tgenabled IN ('O', 'A')
+                     AND t.tgtype = 62)
+$body$;
+COMMENT ON FUNCTION gavial.has_guard(oid) IS 'whether the trigger that keeps others from writing a result is there and on';
+
 CREATE OR REPLACE FUNCTION gavial.is_whole(view oid, result oid) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -274,9 +287,7 @@ AS $body$
     SELECT (gavial.columns_of(view) = gavial.columns_of(result)
             OR gavial.columns_of(result) <@ gavial.columns_of(view)
                AND EXISTS (SELECT FROM gavial.queries q WHERE q.result::oid = $2 AND q.columns_due))
-       AND EXISTS (SELECT FROM pg_trigger t
-                   WHERE t.tgrelid = result AND t.tgfoid = 'gavial.guard()'::regprocedure AND t.tgenabled IN ('O', 'A')
-                     AND t.tgtype = 62)
+       AND gavial.has_guard(result)
 $body$;
 COMMENT ON FUNCTION gavial.is_whole(oid, oid) IS
     'whether a result still has the columns of its query, but for those that come with its next rows, and its guard';

@@ -229,6 +229,7 @@ BEGIN
     IF waits AND gavial.brings_columns(result) THEN
         RETURN '';
     END IF;
+    PERFORM gavial.take_lock(result, 'ACCESS EXCLUSIVE');
     RETURN format('ALTER TABLE %1$s DISABLE TRIGGER gavial_guard; DELETE FROM %1$s; %2$s; '
         'ALTER TABLE %1$s ENABLE TRIGGER gavial_guard; %3$s', result, command, gavial.request('empty', result));
 END
@@ -254,6 +255,9 @@ BEGIN
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target;
     IF step = 1 THEN
         PERFORM gavial.tell_without_effect(change -> 'without_effect');
+        IF change ->> 'kind' IN ('rename', 'schema', 'owner') THEN
+            PERFORM gavial.take_lock(target, 'ACCESS EXCLUSIVE');
+        END IF;
     END IF;
     IF change ->> 'kind' = 'resume' AND step = 2 THEN
         PERFORM gavial.await_verdict(view, '{"kept": true}');
@@ -284,7 +288,10 @@ BEGIN
     IF NOT gavial.is_whole(view, result) THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('the table %s no longer fits its standing query', result::regclass),
-            HINT = 'Give it the columns of the query again and enable the trigger gavial_guard, or DROP it.';
+            DETAIL = CASE WHEN gavial.has_guard(result) THEN 'It no longer has the columns of the query.'
+                ELSE 'The trigger gavial_guard is disabled or gone.' END,
+            HINT = CASE WHEN gavial.has_guard(result) THEN 'Give it the columns of the query again, or DROP it.'
+                ELSE format('ALTER TABLE %s ENABLE TRIGGER gavial_guard; if it is gone, DROP the query and create it again.', result::regclass) END;
     END IF;
 END
 $body$;
@@ -314,6 +321,7 @@ BEGIN
         RETURN NULL;
     END IF;
     PERFORM gavial.may_change(target);
+    PERFORM gavial.take_lock(target, 'ACCESS EXCLUSIVE');
     RETURN format('%s; DROP TABLE %s %s; DROP VIEW %s', gavial.request('forget', target), target,
         CASE WHEN (request ->> 'cascade')::boolean THEN 'CASCADE' ELSE 'RESTRICT' END, view);
 END
@@ -328,6 +336,7 @@ BEGIN
     IF step > 1 OR gavial.known(target, request) IS NULL THEN
         RETURN NULL;
     END IF;
+    PERFORM gavial.may_change(target), gavial.take_lock(target, 'SHARE UPDATE EXCLUSIVE');
     RETURN format('COMMENT ON TABLE %s IS %L', target, request ->> 'text');
 END
 $body$;
@@ -347,6 +356,46 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.next_step(int, jsonb, regclass, text, text) IS 'the next command of a statement of ours; null at its end';
 
+CREATE OR REPLACE FUNCTION gavial.locks_tables(step int, request jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT request ->> 'kind' = 'create' AND step <= 3
+$body$;
+COMMENT ON FUNCTION gavial.locks_tables(int, jsonb) IS 'whether a step is a command of PostgreSQL''s that waits for locks on what a SELECT names';
+
+CREATE OR REPLACE FUNCTION gavial.limit_lock_wait(step int, request jsonb, asked timestamptz) RETURNS void
+    LANGUAGE sql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- For a moment only, so that the client can be told of it.
+    SELECT set_config('lock_timeout', greatest(
+        least(gavial.lock_patience() - extract(epoch FROM clock_timestamp() - asked), 1.5) * 1000, 1)::int::text, true)
+    WHERE gavial.locks_tables(step, request)
+$body$;
+COMMENT ON FUNCTION gavial.limit_lock_wait(int, jsonb, timestamptz) IS 'has a step that waits for a lock fail soon';
+
+CREATE OR REPLACE FUNCTION gavial.tell_who_locks(request jsonb, schema text, asked timestamptz, told text) RETURNS text
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+    view CONSTANT regclass := to_regclass(format('gavial_views.%I', gavial.view_name(coalesce(request ->> 'schema', schema), request ->> 'name')));
+    locked record;
+BEGIN
+    -- What the SELECT names stands in no catalog yet; what views read that it names is known when its own view is.
+    SELECT c.oid::regclass AS relation, h.process INTO locked
+    FROM pg_class c CROSS JOIN LATERAL gavial.lock_holder(c.oid, 'ACCESS SHARE') AS h (process)
+    WHERE (c.relname IN (SELECT jsonb_object_keys(request #> '{places,table}')) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+           OR view IS NOT NULL AND c.oid IN (SELECT i.relation FROM gavial.inputs(view) i UNION SELECT l.layer FROM gavial.layers(view) l))
+      AND h.process IS NOT NULL
+    ORDER BY c.oid LIMIT 1;
+    RETURN gavial.tell_blocked(coalesce(format('Table %s is to be read, and %%s has locked it.', replace(locked.relation::text, '%', '%%')),
+        'A table that the query names is locked.'), locked.process, asked, gavial.lock_patience(), told);
+END
+$body$;
+COMMENT ON FUNCTION gavial.tell_who_locks(jsonb, text, timestamptz, text) IS 'says who has locked what a SELECT names, or ends the statement that waits for it';
+
 CREATE OR REPLACE PROCEDURE gavial.perform(requests jsonb, tag text)
     LANGUAGE plpgsql
 AS $body$
@@ -354,6 +403,9 @@ DECLARE
     request pg_catalog.jsonb;
     target pg_catalog.regclass;
     command pg_catalog.text;
+    given CONSTANT pg_catalog.text := pg_catalog.current_setting('lock_timeout');
+    asked CONSTANT pg_catalog.timestamptz := pg_catalog.clock_timestamp();
+    told pg_catalog.text;
 BEGIN
     PERFORM gavial.take_turn(tag);
     FOR request IN SELECT pg_catalog.jsonb_array_elements(requests) LOOP
@@ -362,7 +414,20 @@ BEGIN
             command := gavial.next_step(step, request, target, pg_catalog.current_schema(),
                 pg_catalog.current_setting('search_path'));
             EXIT WHEN command IS NULL;
-            EXECUTE command;
+            LOOP
+                BEGIN
+                    PERFORM gavial.limit_lock_wait(step, request, asked);
+                    EXECUTE command;
+                    PERFORM pg_catalog.set_config('lock_timeout', given, true);
+                    EXIT;
+                EXCEPTION WHEN lock_not_available THEN
+                    IF gavial.locks_tables(step, request) THEN
+                        told := gavial.tell_who_locks(request, pg_catalog.current_schema()::pg_catalog.text, asked, told);
+                    ELSE
+                        RAISE;
+                    END IF;
+                END;
+            END LOOP;
         END LOOP;
     END LOOP;
     PERFORM gavial.tag(tag);

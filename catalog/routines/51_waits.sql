@@ -1,5 +1,13 @@
 -- What a statement that waits can see of what it waits for. Everything it is told, and every end but the one it waits
 -- for, is decided in `gavial.state_of_wait`.
+CREATE OR REPLACE FUNCTION gavial.coordinator_lock() RETURNS bigint
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    SELECT x'67617669616D'::bigint
+$body$;
+COMMENT ON FUNCTION gavial.coordinator_lock() IS 'the advisory lock of the one session that works on a database';
+
 CREATE OR REPLACE FUNCTION gavial.coordinator() RETURNS TABLE (process int, seen timestamptz)
     LANGUAGE sql VOLATILE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
@@ -14,7 +22,7 @@ AS $body$
         WHERE s.datname = current_database() AND s.usesysid = a.usesysid AND s.application_name LIKE 'gavial %')
     FROM pg_locks l JOIN pg_database d ON d.oid = l.database LEFT JOIN pg_stat_activity a ON a.pid = l.pid
     WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted
-      AND (l.classid, l.objid, l.objsubid) = (26465::oid, 1986617709::oid, 1)
+      AND l.objsubid = 1 AND l.classid::int8 << 32 | l.objid::int8 = gavial.coordinator_lock()
 $body$;
 COMMENT ON FUNCTION gavial.coordinator() IS 'the session of the coordinator that works on this database, and when its process was last seen';
 
@@ -24,6 +32,7 @@ CREATE OR REPLACE FUNCTION gavial.describe_process(process int) RETURNS text
 AS $body$
     SELECT CASE p.process WHEN 0 THEN 'a prepared transaction' ELSE
         format('process %s of %s', p.process, coalesce(a.usename, 'the server'))
+            || coalesce(format(' (%s)', nullif(a.application_name, '')), '')
             || coalesce(format(', in a transaction since %s', date_trunc('second', a.xact_start)), '') END
     FROM (VALUES ($1)) AS p (process) LEFT JOIN pg_stat_activity a ON a.pid = p.process WHERE p.process IS NOT NULL
 $body$;
@@ -55,6 +64,15 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.blocker(text[]) IS 'the process whose lock one of these sessions of the coordinator waits for; 0: a prepared transaction';
 
+CREATE OR REPLACE FUNCTION gavial.is_retried(query uuid) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $body$
+    -- A query that is not computed yet has nothing else to tell.
+    SELECT EXISTS (SELECT FROM gavial.queries q WHERE q.id = query AND q.status = 'initialising' AND q.status_detail IS NOT NULL)
+$body$;
+COMMENT ON FUNCTION gavial.is_retried(uuid) IS 'whether the first result of a query has failed by what may pass, and is tried again';
+
 CREATE OR REPLACE FUNCTION gavial.holder_of_result(query uuid, run uuid) RETURNS int
     LANGUAGE sql VOLATILE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
@@ -62,8 +80,7 @@ AS $body$
     -- The coordinator waits for no lock on a result: it is told that there is none, and tries again.
     SELECT gavial.lock_holder(q.result, CASE WHEN q.columns_due THEN 'ACCESS EXCLUSIVE' ELSE 'ROW EXCLUSIVE' END)
     FROM gavial.queries q
-    WHERE q.id = query AND (q.status_detail LIKE 'trying again%' OR EXISTS (
-        SELECT FROM gavial.runs r WHERE r.id = run AND r.progress LIKE 'trying again%'))
+    WHERE q.id = query AND (gavial.is_retried(query) OR EXISTS (SELECT FROM gavial.runs r WHERE r.id = run AND r.retrying))
 $body$;
 COMMENT ON FUNCTION gavial.holder_of_result(uuid, uuid) IS
     'the process that keeps the coordinator from publishing a result that it has tried to publish; 0: a prepared transaction';
@@ -107,7 +124,7 @@ CREATE OR REPLACE FUNCTION gavial.others_waiting(run uuid) RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $body$
-    -- In which order their turns come is decided anew each time, by what each is expected to take.
+    -- The next one is chosen each time, by what each is expected to take.
     SELECT count(DISTINCT coalesce(o.asked_in::text, o.id::text))
     FROM gavial.runs o
     WHERE o.state IN ('waiting', 'running') AND (o.process IS NULL OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = o.process))
@@ -120,10 +137,10 @@ CREATE OR REPLACE FUNCTION gavial.verified_meanwhile(run uuid) RETURNS uuid
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT o.query_id FROM gavial.runs o
-    WHERE o.kind = 'verify' AND o.state IN ('waiting', 'running') AND o.progress LIKE 'comparing%' AND o.id IS DISTINCT FROM run
+    WHERE o.kind = 'verify' AND o.state = 'running' AND o.id IS DISTINCT FROM run
     ORDER BY o.asked LIMIT 1
 $body$;
-COMMENT ON FUNCTION gavial.verified_meanwhile(uuid) IS 'the query that is compared with PostgreSQL''s own result for another run than this one';
+COMMENT ON FUNCTION gavial.verified_meanwhile(uuid) IS 'the query whose result is compared, by VERIFY, for another run than this one';
 
 CREATE OR REPLACE FUNCTION gavial.turn_of(query uuid, run uuid) RETURNS text
     LANGUAGE sql STABLE
@@ -154,8 +171,8 @@ AS $body$
         (SELECT a.progress FROM gavial.awaited a WHERE a.id = run),
         gavial.progress_of_firing(query),
         gavial.turn_of(query, run),
-        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query AND q.status_detail LIKE 'trying again%'),
-        (SELECT format('waiting for changes to be captured up to %s (now at %s)', a.target, coalesce(c.position::text, 'the beginning'))
+        (SELECT q.status_detail FROM gavial.standing_queries q WHERE q.id = query AND gavial.is_retried(query)),
+        (SELECT format('waiting until changes that were committed before this statement are read from the WAL, up to %s (now at %s)', a.target, coalesce(c.position::text, 'the beginning'))
          FROM gavial.awaited a, gavial.capture c WHERE a.id = run AND c.position IS DISTINCT FROM greatest(c.position, a.target)),
         'computing the result')
 $body$;
@@ -197,7 +214,7 @@ DECLARE
     -- A proxy that has no coordinator beside it waits for none to start; others start one again within ten seconds.
     patience CONSTANT interval := make_interval(secs => coalesce(nullif(current_setting('gavial.patience', true), ''), '20')::float8);
     -- For what others hold in their transactions: as long as the session would wait for a lock itself, if it says so.
-    blocked_patience CONSTANT float8 := coalesce(nullif((SELECT setting FROM pg_settings WHERE name = 'lock_timeout')::float8 / 1000, 0), 60);
+    blocked_patience CONSTANT float8 := gavial.lock_patience();
     standing gavial.standing_queries;
     capture gavial.capture;
     stopped gavial.sources;
@@ -234,7 +251,8 @@ BEGIN
     ELSIF polled_at > coordinator.seen + interval '30 seconds' THEN
         RETURN gavial.wait_message('the coordinator does not answer',
             format('It holds its lock on this database in process %s of the server, and was last seen at %s.', coordinator.process, date_trunc('second', coordinator.seen)),
-            'Its process "python -m coordinator" may be stopped. When it is ended, "gavial serve" starts another.', '57P03');
+            'It is the process "python -m coordinator" of "gavial serve", which computes standing queries, and may be stopped. '
+                'When it is ended, "gavial serve" starts another.', '57P03');
     ELSIF polled_at > coordinator.seen + interval '5 seconds' THEN
         RETURN gavial.wait_message(format('waiting for the coordinator, which was last seen at %s', date_trunc('second', coordinator.seen)));
 
@@ -251,7 +269,7 @@ BEGIN
         RETURN gavial.wait_message(format('waiting until table %s is tried again, which cannot be captured: %s', stopped.relation, stopped.detail));
     END IF;
 
-    blocker := coalesce(gavial.holder_of_result(query, run), gavial.blocker(ARRAY['gavial answers', 'gavial capture', format('gavial position %s', run)] || ARRAY(
+    blocker := coalesce(gavial.holder_of_result(query, run), gavial.blocker(ARRAY['gavial results', 'gavial capture', format('gavial position %s', run)] || ARRAY(
         SELECT w.session FROM unnest(ARRAY['gavial coordinator', 'gavial position', 'gavial copy']) AS w (session)
         WHERE EXISTS (SELECT FROM gavial.reads_of(query) r (relation) JOIN gavial.sources s USING (relation)
                       WHERE s.state IN ('joining', 'copying')))));

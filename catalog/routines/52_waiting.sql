@@ -71,8 +71,10 @@ CREATE OR REPLACE FUNCTION gavial.ask(kind text, result oid, run uuid, process i
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    INSERT INTO gavial.runs (id, query_id, kind, target, process)
-    SELECT run, q.id, ask.kind, pg_current_wal_insert_lsn(), ask.process FROM gavial.queries q WHERE q.result = ask.result;
+    -- A verification may say what is compared with: verify_spark, verify_postgres.
+    INSERT INTO gavial.runs (id, query_id, kind, compared_with, target, process)
+    SELECT run, q.id, split_part(ask.kind, '_', 1), nullif(split_part(ask.kind, '_', 2), ''), pg_current_wal_insert_lsn(), ask.process
+    FROM gavial.queries q WHERE q.result = ask.result;
     -- Something to capture that lies behind the target, and on disk as soon as it is committed.
     PERFORM pg_logical_emit_message(true, 'gavial', '');
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -351,6 +353,8 @@ BEGIN
     CALL gavial.perform(requests, tag);
     waiting := gavial.first_result(pg_catalog.to_regclass(pg_catalog.jsonb_extract_path_text(requests, '0', 'as_written')));
     IF alone THEN
+        -- Only who waits: a transaction with it could not be prepared.
+        NOTIFY gavial;
         COMMIT;
         CALL gavial.wait(waiting);
     END IF;

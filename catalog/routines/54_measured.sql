@@ -12,7 +12,7 @@ AS $body$
                             AND e.position > coalesce(p.since, '0/0') AND e.position <= p.position) AS has_fired
         FROM periods p ORDER BY has_fired DESC, p.fired DESC LIMIT 1
     ), firings AS (
-        SELECT e.id, e.id = max(e.id) OVER () AS last, e.predicted_work, e.measured_work
+        SELECT e.id, e.id = max(e.id) OVER () AS last, e.predicted_work, e.measured_work, e.from_scratch, e.changes_work, e.recompute_work
         FROM gavial.executions e, latest l
         WHERE e.query_ids = ARRAY[query] AND e.finished IS NOT NULL
           AND e.position > coalesce(l.since, '0/0') AND e.position <= l.position
@@ -29,6 +29,9 @@ AS $body$
         'position', l.position, 'goal', l.goal, 'met', l.met, 'seconds', l.final_seconds, 'batch_work', l.batch_work,
         'final_work', l.measured_final_work, 'predicted_final_work', l.predicted_final_work, 'total_work', l.total_work,
         'firings', (SELECT count(*) FROM firings),
+        'from_scratch', (SELECT count(*) FROM firings f WHERE f.from_scratch),
+        'choice', (SELECT jsonb_build_object('from_scratch', f.from_scratch, 'changes', f.changes_work, 'recompute', f.recompute_work)
+                   FROM firings f WHERE f.last AND f.changes_work IS NOT NULL),
         'subplans', (SELECT coalesce(jsonb_agg(to_jsonb(p) - 'subplan' ORDER BY p.subplan), '[]') FROM parts p))
         || CASE WHEN l.is_last THEN '{}' ELSE jsonb_build_object('unchanged_since', l.fired) END
     FROM latest l
@@ -64,6 +67,11 @@ BEGIN
             WHEN true THEN 'met' WHEN false THEN 'missed' ELSE 'nothing came' END), '')) END;
     RETURN NEXT format('    Total work: %s s in %s runs; %s s from the trigger to the result at %s', gavial.figure(measured ->> 'total_work'),
         measured ->> 'firings', gavial.figure(measured ->> 'seconds'), measured ->> 'position');
+    IF measured -> 'choice' <> 'null' THEN
+        RETURN NEXT format('    The last run computed %s: changes were expected to take %s s, everything from scratch %s s',
+            CASE WHEN (measured #>> '{choice,from_scratch}')::boolean THEN 'everything from scratch' ELSE 'changes' END,
+            gavial.figure(measured #>> '{choice,changes}'), gavial.figure(measured #>> '{choice,recompute}'));
+    END IF;
     FOR part IN SELECT jsonb_array_elements(measured -> 'subplans') LOOP
         RETURN NEXT format('    %s: %s rows in, %s out in %s runs%s, %s s of work (predicted %s), the last one %s s (predicted %s)',
             part ->> 'text', coalesce(part ->> 'rows_in', '0'), coalesce(part ->> 'rows_out', '0'), part ->> 'firings',

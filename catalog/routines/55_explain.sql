@@ -39,6 +39,9 @@ BEGIN
     IF status ->> 'status' <> 'active' THEN
         RETURN NEXT '  Status: ' || concat_ws(': ', status ->> 'status', status ->> 'status_detail');
     END IF;
+    IF status ->> 'next_trigger' IS NOT NULL THEN
+        RETURN NEXT '  Next trigger: ' || date_trunc('second', (status ->> 'next_trigger')::timestamptz);
+    END IF;
     RETURN QUERY SELECT '  Output: ' || string_agg(format('%I %s', c ->> 'name', c ->> 'type'), ', ') FROM jsonb_array_elements(columns) c;
     RETURN QUERY SELECT '  Reads: ' || coalesce(string_agg(r, ', '), 'nothing') FROM jsonb_array_elements_text(reads) r;
     RETURN QUERY SELECT format('  Option: %s = %s', o.key, o.value) FROM jsonb_each_text(options) o ORDER BY o.key;
@@ -53,6 +56,7 @@ CREATE OR REPLACE FUNCTION gavial.status_of(view oid) RETURNS jsonb
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT jsonb_build_object('status', s.status, 'status_detail', gavial.detail_of_status(s.status, s.status_detail, s.position))
+        || CASE WHEN s.due IS NULL THEN '{}' ELSE jsonb_build_object('next_trigger', s.due) END
     FROM gavial.standing_queries s WHERE s.view_oid = $1
 $body$;
 COMMENT ON FUNCTION gavial.status_of(oid) IS 'the status of a standing query, and why it is not active';
@@ -144,7 +148,8 @@ CREATE OR REPLACE FUNCTION gavial.with_schedule(line text, created jsonb, reques
     SET search_path = pg_catalog, pg_temp
 AS $body$
     -- In the place of the word the proxy puts a value.
-    SELECT CASE WHEN request ->> 'format' = 'JSON' AND gavial.is_scheduled(created -> 'options', request -> 'options')
+    SELECT CASE WHEN request ->> 'format' = 'JSON' AND coalesce(current_setting('gavial.nonce', true), '') <> '' AND (
+                    gavial.is_scheduled(created -> 'options', request -> 'options') OR request -> 'options' ? 'VERBOSE')
                 THEN jsonb_pretty(line::jsonb || jsonb_build_object('schedule', current_setting('gavial.nonce')))
                 ELSE line END
 $body$;
@@ -157,7 +162,8 @@ AS $body$
 BEGIN
     IF coalesce(current_setting('gavial.nonce', true), '') = '' OR NOT (
         gavial.is_scheduled(created -> 'options', request -> 'options')
-        OR request ->> 'format' = 'TEXT' AND (request -> 'options' ? 'VERBOSE' OR created -> 'options' ? 'METHOD')
+        OR request -> 'options' ? 'VERBOSE'
+        OR request ->> 'format' = 'TEXT' AND created -> 'options' ? 'METHOD'
         OR request ->> 'format' = 'DOT') THEN
         RETURN;
     END IF;

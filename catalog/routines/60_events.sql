@@ -13,10 +13,15 @@ BEGIN
         RETURNING q.view::oid AS view, q.result::oid AS result, d.objid AS dropped
     LOOP
         dropped := true;
-        RAISE NOTICE USING MESSAGE = format('drop cascades to standing query %s', coalesce(
-            (SELECT d.object_identity FROM pg_event_trigger_dropped_objects() d
-             WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.objid = gone.result),
-            gone.result::regclass::text));
+        -- PostgreSQL tells of a view to which a drop cascades, and the proxy puts the query's name in its place.
+        IF NOT EXISTS (SELECT FROM pg_event_trigger_dropped_objects() d
+                       WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.objid = gone.view AND d.normal AND NOT d.original)
+        THEN
+            RAISE NOTICE USING MESSAGE = format('drop cascades to standing query %s', coalesce(
+                (SELECT d.object_identity FROM pg_event_trigger_dropped_objects() d
+                 WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.objid = gone.result),
+                gone.result::regclass::text));
+        END IF;
         IF gone.dropped = gone.view THEN
             IF EXISTS (SELECT FROM pg_class c WHERE c.oid = gone.result) THEN
                 EXECUTE format('DROP TABLE %s CASCADE', gone.result::regclass);
@@ -93,19 +98,28 @@ BEGIN
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '0A000', status_detail = p.detail, status_of_values = false
     FROM (
-        SELECT q.id, min(format(f.message, b.name)) AS detail
+        SELECT q.id, min(format(f.message, gavial.piece(b.rule, b.name))) AS detail
         FROM gavial.queries q CROSS JOIN LATERAL gavial.problems(q.view) b JOIN gavial.refusals f USING (rule)
         WHERE q.id = ANY (touched)
         GROUP BY q.id
     ) p
     WHERE q.id = p.id AND q.status <> 'error';
+    -- What stood in its way is gone.
+    UPDATE gavial.queries q
+    SET status = 'initialising', status_sqlstate = NULL, status_detail = NULL
+    WHERE q.id = ANY (touched) AND q.status = 'error' AND q.status_sqlstate = '0A000' AND NOT q.status_of_values
+      AND NOT EXISTS (SELECT FROM gavial.problems(q.view));
+    IF FOUND THEN
+        NOTIFY gavial;
+    END IF;
     -- What was in the table meanwhile is not known: it is filled again from scratch.
     UPDATE gavial.queries q
     SET status = 'initialising', status_sqlstate = NULL, status_detail = NULL
     WHERE q.id = ANY (touched) AND q.status = 'error' AND q.status_sqlstate = '42809' AND gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '42809',
-        status_detail = 'its table no longer has the columns of the query, or the trigger gavial_guard is off; when that is undone, its result is computed from scratch'
+        status_detail = CASE WHEN gavial.has_guard(q.result) THEN 'its table no longer has the columns of the query'
+            ELSE 'the trigger gavial_guard of its table is disabled or gone' END || '; when that is undone, its result is computed from scratch'
     WHERE q.id = ANY (touched) AND q.status <> 'error' AND NOT gavial.is_whole(q.view, q.result);
     UPDATE gavial.queries q
     SET status = 'error', status_sqlstate = '55000', status_detail = 'a view that it reads was replaced; RESUME takes the new one'

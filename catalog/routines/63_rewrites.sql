@@ -1,4 +1,4 @@
--- ALTER TABLE may write all rows of a table anew, with other values in them, and the stream tells nothing of it.
+-- ALTER TABLE may rewrite all rows of a table with other values, and the stream tells nothing of it.
 CREATE OR REPLACE FUNCTION gavial.columns_computed_anew(relation oid) RETURNS smallint[]
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp

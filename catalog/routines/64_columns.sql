@@ -50,7 +50,7 @@ DECLARE
             ON c.objid = s.relation OR c.objid IN (SELECT a FROM pg_partition_ancestors(s.relation) a)
         WHERE s.state = 'captured');
 BEGIN
-    -- Another type without writing the rows anew. PostgreSQL refuses it for columns that a view reads.
+    -- Another type without a rewrite of the rows. PostgreSQL refuses it for columns that a view reads.
     UPDATE gavial.sources s SET outdated = s.outdated || gavial.columns_retyped(s.relation)
     WHERE s.relation = ANY (altered) AND s.old_rows IS NULL AND cardinality(gavial.columns_retyped(s.relation)) > 0
       AND EXISTS (SELECT FROM pg_event_trigger t WHERE t.evtname = 'gavial_rewrite' AND t.evtenabled <> 'D');
@@ -62,10 +62,13 @@ BEGIN
     IF FOUND THEN
         NOTIFY gavial;
     END IF;
+    -- Afterwards, so that a column that was generated until now is still known as one above.
+    UPDATE gavial.sources s SET generated = ARRAY(SELECT unnest(s.generated) UNION SELECT unnest(gavial.uncaptured_columns(s.relation)))
+    WHERE s.relation = ANY (altered) AND NOT gavial.uncaptured_columns(s.relation) <@ s.generated;
 END
 $body$;
 COMMENT ON FUNCTION gavial.on_columns() IS
-    'keeps what columns are in older rows; a table of which no one value tells that is copied again';
+    'keeps what columns are in older rows, and which of them older rows lack; a table of which no one value tells that is copied again';
 
 DROP EVENT TRIGGER IF EXISTS gavial_columns;
 CREATE EVENT TRIGGER gavial_columns ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION gavial.on_columns();

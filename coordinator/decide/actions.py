@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, auto
 from typing import TypeAlias
 from uuid import UUID
 
@@ -166,11 +165,6 @@ class RunEarly:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
-    """Merge the batches of some buffer that has many."""
-
-
-@dataclass(frozen=True, slots=True)
 class Forget:
     """Drop what is kept of queries that are gone; with `history`, also what is old of the others."""
 
@@ -192,7 +186,7 @@ Note: TypeAlias = FailRun | TellRetry | RecordFailure | NoteDue | LookAtVerifica
 ResultWork: TypeAlias = ReadSizes | Compute | Publish | Discard
 PeriodWork: TypeAlias = ReadPeriods | CheckDrift | ChoosePaces | ReadPaths | RunEarly
 
-Work: TypeAlias = ResultWork | PeriodWork | Merge | Wait
+Work: TypeAlias = ResultWork | PeriodWork | Wait
 """What takes time: one is decided on, and the next one when it is done."""
 
 Action: TypeAlias = Note | Work
@@ -233,11 +227,3 @@ class PacedPeriod:
 
     paths: tuple[Paced, ...]
     period: Period
-
-
-class MergeOutcome(Enum):
-    """What came of looking for batches to merge."""
-
-    MERGED = auto()
-    NOTHING_TO_MERGE = auto()
-    FAILED = auto()

@@ -54,7 +54,7 @@ def next_choice(
     choosable = {
         id: query
         for id, query in able.items()
-        if query.status == "active" and query.answered and query.captured
+        if query.status == "active" and query.has_result and query.captured
     }
     state = _among(state, able, choosable)
     for id, period in state.unchecked.items():

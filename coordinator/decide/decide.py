@@ -6,7 +6,7 @@ again. Nothing here reads a clock, a file or a database: whoever carries actions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, assert_never
 from uuid import UUID
@@ -23,8 +23,6 @@ from coordinator.decide.actions import (
     FailRun,
     Forget,
     LookAtVerifications,
-    Merge,
-    MergeOutcome,
     Note,
     NoteDue,
     Outcome,
@@ -49,16 +47,17 @@ from coordinator.decide.failure_policy import is_blocked, needs_resume, why_not
 from coordinator.decide.results import Results
 
 _HOUSEKEEPING_SECONDS: Final = 3600.0
-_NOTHING_TO_MERGE_SECONDS: Final = 5.0
-_MERGE_FAILED_SECONDS: Final = 60.0
+
+_KNOWN_SECONDS: Final = 0.2
+"""So long what was read of the catalog is used again while results are computed that are published together:
+reading it takes as long as a small result, and grows with the number of queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """All that is kept from one decision to the next; a coordinator that starts has none of it.
 
-    `known`: the queries that there were. `cleaned_at`: when old history was last dropped. `merge_at`: when
-    batches are looked for that can be merged.
+    `known`: the queries that there were. `cleaned_at`: when old history was last dropped.
     """
 
     results: Results = field(default_factory=Results)
@@ -66,7 +65,6 @@ class State:
     early: EarlyRuns = field(default_factory=EarlyRuns)
     known: frozenset[UUID] = frozenset()
     cleaned_at: float = float("-inf")
-    merge_at: float = float("-inf")
 
 
 class Shell(Protocol):
@@ -105,9 +103,6 @@ class Shell(Protocol):
     def run_early(self, action: RunEarly) -> Outcome:
         """Run paths, and commit what they computed."""
 
-    def merge(self) -> MergeOutcome:
-        """Merge the batches of one buffer."""
-
     def wait(self, action: Wait) -> None:
         """Wait for something that may call for another decision."""
 
@@ -127,15 +122,25 @@ def decide(state: State, facts: Facts) -> tuple[State, tuple[Action, ...]]:
     verifying = LookAtVerifications(able, facts.verifications)
     if work is None and not facts.runs:
         state, work = _unasked_work(state, facts, able)
-    wait = Wait(facts.position, tuple(run.target for run in facts.refreshes if run.query in able))
-    match work:
-        case None:
-            last: tuple[Action, ...] = (wait,)
-        case Merge():  # before the next one something else may come
-            last = (work, wait)
-        case _:
-            last = (work,)
-    return state, (*cleaning, *unable, *recorded, verifying, *last)
+    if work is None:
+        work = Wait(facts.position, tuple(run.target for run in facts.refreshes if run.query in able))
+    return state, (*cleaning, *unable, *recorded, verifying, work)
+
+
+def is_still_known(state: State, facts: Facts, actions: Sequence[Action], seconds: float) -> bool:
+    """Whether facts need not be read again so many seconds after they were, once actions are carried out.
+
+    Computing a result changes nothing that is in them; what others change in so short a time is found when
+    the results are published. Looking at verifications may end some.
+    """
+    *notes, work = actions
+    return (
+        seconds < _KNOWN_SECONDS
+        and not facts.verifications
+        and isinstance(work, Compute)
+        and all(isinstance(note, LookAtVerifications) for note in notes)
+        and any(work.due.query.id in publication.computed for publication in state.results.publications)
+    )
 
 
 def _cleaning(state: State, facts: Facts) -> tuple[State, tuple[Note, ...]]:
@@ -148,16 +153,14 @@ def _cleaning(state: State, facts: Facts) -> tuple[State, tuple[Note, ...]]:
 
 
 def _unasked_work(state: State, facts: Facts, able: Mapping[UUID, Running]) -> tuple[State, Work | None]:
-    """What is done when no result is due and nobody waits: paces, early runs, merging."""
+    """What is done when no result is due and nobody waits: paces, early runs."""
     choices, choice = choosing.next_choice(state.choices, facts, able)
     state = replace(state, choices=choices)
     if choice is not None:
         return state, choice
     early, run = early_runs.next_early_run(state.early, facts, able)
     state = replace(state, early=early)
-    if run is not None:
-        return state, run
-    return state, Merge() if facts.seconds >= state.merge_at else None
+    return state, run
 
 
 def carry_out(state: State, actions: Iterable[Action], facts: Facts, shell: Shell) -> State:
@@ -174,8 +177,6 @@ def _carry_out(state: State, action: Action, facts: Facts, shell: Shell) -> Stat
             return _noted(replace(state, results=of_results), notes, shell)
         case ReadPeriods() | CheckDrift() | ChoosePaces() | ReadPaths() | RunEarly():
             return _period_work(state, action, facts, shell)
-        case Merge():
-            return replace(state, merge_at=_merge_at(shell.merge(), shell.seconds()))
         case Wait():
             shell.wait(action)
             return state
@@ -236,15 +237,3 @@ def _noted(state: State, notes: Iterable[Note], shell: Shell) -> State:
             unrecorded = results.after_unrecorded(state.results, note.query.id, shell.seconds())
             state = replace(state, results=unrecorded)
     return state
-
-
-def _merge_at(outcome: MergeOutcome, seconds: float) -> float:
-    match outcome:
-        case MergeOutcome.MERGED:
-            return seconds
-        case MergeOutcome.NOTHING_TO_MERGE:
-            return seconds + _NOTHING_TO_MERGE_SECONDS
-        case MergeOutcome.FAILED:
-            return seconds + _MERGE_FAILED_SECONDS
-        case _:
-            assert_never(outcome)

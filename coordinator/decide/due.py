@@ -50,7 +50,7 @@ Group: TypeAlias = tuple[Due, ...]
 
 def is_first(query: Running) -> bool:
     """Whether a result is due because there is none, or none that can be built on."""
-    return query.status == "initialising" or not query.answered
+    return query.status == "initialising" or not query.has_result
 
 
 def counts_rows(query: Running) -> bool:
@@ -97,8 +97,8 @@ def _servable(
 
 def _is_due_unasked(query: Running, situation: Situation) -> bool:
     if query.status == "error":
-        seen = situation.seen_at.get(query.id)
-        return seen is None or situation.changed_at.get(query.id, 0) > seen
+        seen_at = situation.seen_at.get(query.id)
+        return seen_at is None or situation.changed_at.get(query.id, 0) > seen_at
     return is_first(query) or query.id in situation.emptied or is_triggered(query, situation)
 
 

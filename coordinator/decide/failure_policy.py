@@ -11,7 +11,7 @@ from catalog.backoff import Backoff
 from catalog.consequences import Consequence, consequence_of
 from catalog.errors import ObjectNotInState
 from catalog.queries.running import Failure, Running
-from dialect.statements.render import quoted_name
+from dialect.statements.quoting import quoted_name
 from dialect.statements.statement import Name
 
 _FIRST_SECONDS: Final = 1.0
@@ -49,9 +49,10 @@ def why_not(query: Running) -> Failure:
     if query.stopped is not None and query.status != "suspended":
         hint = "It is tried again by itself, ever less often, and whenever a statement waits for it."
         return Failure(not_in_state, in_error, query.stopped, hint)
-    if query.status == "error" and query.sqlstate is not None:
-        return Failure(query.sqlstate, in_error, query.detail)
     hint = f"ALTER STANDING QUERY {quoted_name(Name(query.schema, query.name))} RESUME"
+    if query.status == "error" and query.sqlstate is not None:
+        resumed = f"When the cause is gone: {hint}" if needs_resume(query) else None
+        return Failure(query.sqlstate, in_error, query.detail, resumed)
     return Failure(not_in_state, f'standing query "{query.name}" is suspended', query.detail, hint)
 
 

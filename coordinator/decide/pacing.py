@@ -1,4 +1,4 @@
-"""Which paths are worked between two triggers: pure, by how many rows have come, never by time."""
+"""Which paths run between two triggers: pure, by how many rows have arrived, never by time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLACK: Final = 1.25
 @dataclass(frozen=True, slots=True)
 class Paced:
     """A path, its pace and the tables below it; of their rows in this period so many had come when it was
-    last worked."""
+    last run."""
 
     path: Path
     pace: int
@@ -37,7 +37,7 @@ def tables_below(plan: DeltaPlan, tables: Mapping[int, int]) -> Mapping[Path, fr
 def due(
     paths: Iterable[Paced], arrived: Mapping[int, int], expected: Mapping[int, float]
 ) -> tuple[Path, ...]:
-    """The paths that another of their marks has passed since they were worked, in the order given.
+    """The paths that have passed another of their marks since their last run, in the order given.
 
     Marks that were skipped are one; the last one is the trigger's. Where nothing is expected there are none.
     """

@@ -46,6 +46,11 @@ class Results:
     whole: frozenset[UUID] = frozenset()
     engine_lost: frozenset[UUID] = frozenset()
 
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The positions at which results have begun to be computed."""
+        return tuple(publication.position for publication in self.publications)
+
     def is_emptied(self, query: Running) -> bool:
         """Whether a crash may have emptied the query's table since it was last looked at."""
         return query.unlogged and query.id not in self.whole
@@ -54,7 +59,7 @@ class Results:
 def next_work(
     state: Results, facts: Facts, able: Mapping[UUID, Running]
 ) -> tuple[Results, tuple[Note, ...], Work | None]:
-    """What is to be done for results, if any is due; and what is recorded beforehand."""
+    """What is to be done for results, if any is due; and what is recorded before that."""
     state = _going_on_with(state, facts, able)
     for publication in state.publications:
         if not publication.left:
@@ -156,18 +161,18 @@ def _is_wanted(publication: Publication, facts: Facts) -> bool:
 def _situation(state: Results, facts: Facts) -> Situation:
     asked = {run.query for run in facts.refreshes if run.target <= facts.position}
     return Situation(
-        facts.now,
-        facts.position,
-        facts.rows_waiting,
-        state.resting.now(asked, facts.seconds),
-        state.resting.seen_at,
-        facts.changed_at,
-        {query.id for query in facts.queries if state.is_emptied(query)},
+        now=facts.now,
+        position=facts.position,
+        rows_waiting=facts.rows_waiting,
+        resting=state.resting.now(asked, facts.seconds),
+        seen_at=state.resting.seen_at,
+        changed_at=facts.changed_at,
+        emptied={query.id for query in facts.queries if state.is_emptied(query)},
     )
 
 
 def _due_notes(queries: Sequence[Running], situation: Situation) -> tuple[Note, ...]:
-    moments = {query.id: due_moment(query, situation) if query.answered else None for query in queries}
+    moments = {query.id: due_moment(query, situation) if query.has_result else None for query in queries}
     changed = {query.id: moments[query.id] for query in queries if moments[query.id] != query.due}
     return (NoteDue(changed),) if changed else ()
 

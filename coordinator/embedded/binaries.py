@@ -54,10 +54,10 @@ def search() -> Iterator[Candidate]:
 
 def installed(system: Path = DEBIAN) -> Iterator[Candidate]:
     """What this machine has: the programs that pg_config names, the system's, the package's."""
-    seen: set[Path] = set()
+    resolved: set[Path] = set()
     for directory, origin in (*pg_config_directory(), *debian_directories(system)):
-        if directory.resolve() not in seen:
-            seen.add(directory.resolve())
+        if directory.resolve() not in resolved:
+            resolved.add(directory.resolve())
             yield examine(directory, origin)
     yield examine_package()
 

@@ -14,6 +14,8 @@ from coordinator.embedded.home import Home
 from coordinator.embedded.process import do_as
 
 PROCESSES = Path("/proc")
+PROGRAMS = ("postgres", "initdb")
+SHELL = "sh"
 FAST_SECONDS = 60.0
 IMMEDIATE_SECONDS = 15.0
 
@@ -59,14 +61,24 @@ def end_processes(home: Home) -> None:
 
 
 def server_processes(directory: Path) -> list[int]:
-    """The PostgreSQL processes that work in or below a directory; where /proc is missing, none are seen."""
+    """The PostgreSQL processes that work in or below a directory; where /proc is missing, none are seen.
+
+    An initdb that has lost its parent is one of them: it goes on for a while, and then removes what it was
+    making, although by then somebody else may be making it.
+    """
     processes = []
     for process in PROCESSES.glob("[0-9]*"):
         with suppress(OSError):
             works_here = (process / "cwd").readlink().is_relative_to(directory)
-            if works_here and (process / "comm").read_text() == "postgres\n":
+            if works_here and runs_postgres(process):
                 processes.append(int(process.name))
     return sorted(processes)
+
+
+def runs_postgres(process: Path) -> bool:
+    """Whether a process, its directory in /proc, is PostgreSQL's or a shell by which initdb runs one."""
+    program = (process / "comm").read_text().removesuffix("\n")
+    return program in PROGRAMS or (program == SHELL and b"postgres" in (process / "cmdline").read_bytes())
 
 
 def recorded_postmaster(cluster: Path) -> int | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from catalog.capture.batch import Batch
 from catalog.capture.defaults import NO_DEFAULTS, Defaults
 from coordinator.firing.work import Work
+from coordinator.publish.changes import SLICE_ROWS, Changes
 from executors.executor import AddedColumn, InFile, InMemory, Part, Range
-from sources.warehouse.warehouse import Warehouse
+from sources.warehouse.warehouse import WEIGHT, Warehouse
 
 
 class BatchIndex:
@@ -28,10 +29,11 @@ class BatchIndex:
         for batch in manifest:
             self._batches[batch.buffer].append(batch)
 
-    def add(self, batch: Batch, rows: pa.Table) -> None:
-        """Add a batch that was just sealed, with its rows, which then need not be read again."""
+    def add(self, batch: Batch, rows: pa.Table | None = None) -> None:
+        """Add a batch that was just sealed; with its rows, if they need not be read again."""
         self._batches[batch.buffer].append(batch)
-        self._fresh[batch.file] = rows
+        if rows is not None:
+            self._fresh[batch.file] = rows
 
     def parts(self, buffer: int, range: Range) -> Sequence[Part]:
         """The rows of a buffer in a range, in parts."""
@@ -51,14 +53,25 @@ class BatchIndex:
         """The names of the plan's columns in the buffer's files."""
         return self._work.columns(buffer)
 
-    def rows(self, buffer: int, range: Range, schema: pa.Schema) -> pa.Table:
+    def changes(self, buffer: int, range: Range, schema: pa.Schema) -> Changes:
         """The rows of a node's buffer in a range of runs; no batch straddles the ends of the range."""
-        tables = [
-            self._fresh[batch.file] if batch.file in self._fresh else self._warehouse.read(batch)
-            for batch in self.batches(buffer, range)
-        ]
-        chosen = (table.select(schema.names).cast(schema) for table in tables)
-        return pa.concat_tables([schema.empty_table(), *chosen])
+        batches = self.batches(buffer, range)
+
+        def slices() -> Iterator[pa.Table]:
+            for batch in batches:
+                for rows in self._slices(batch, schema.names):
+                    yield rows.select(schema.names).cast(schema)
+
+        only_added = all(
+            (weights := batch.bounds.get(WEIGHT)) is not None and float(weights.least) > 0
+            for batch in batches
+        )
+        return Changes(sum(batch.rows for batch in batches), only_added, slices)
+
+    def _slices(self, batch: Batch, names: Sequence[str]) -> Iterable[pa.Table]:
+        if batch.file in self._fresh:
+            return (self._fresh[batch.file],)
+        return self._warehouse.slices(batch, names, SLICE_ROWS)
 
     def part(self, buffer: int, batch: Batch, range: Range) -> Part:
         """The rows of a buffer's batch in a range."""

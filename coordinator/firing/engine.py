@@ -6,20 +6,21 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_outcome
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from catalog.errors import EngineLost, Error
+from catalog.queries.arrangements import ArrangementRow
 from coordinator.failures import Reports
 from executors.executor import Engine, Executor
 from sources.warehouse.warehouse import error_of
 
 log = logging.getLogger(__name__)
 
-Outcome = TypeVar("Outcome")
+Given = TypeVar("Given")
 
 _LOOK_SECONDS: Final = 0.5
 _END_SECONDS: Final = 10.0
@@ -51,7 +52,7 @@ class EngineThread:
         self._idle.set()
         self._stopped = threading.Event()
 
-    def run(self, work: Callable[[Executor], Outcome], wanted: Callable[[], bool]) -> Outcome:
+    def run(self, work: Callable[[Executor], Given], wanted: Callable[[], bool]) -> Given:
         """The outcome of `work`; once `wanted`, which is asked now and then, says no, jobs are cancelled."""
         outcome = self._submit(work)
         unwanted = True
@@ -74,10 +75,22 @@ class EngineThread:
         """What work still has to wait for: the start of the engine, or of a part of it; None once started."""
         return self.name if self._executor is None else self._executor.waits_for
 
+    def kept(self, folder: str) -> Sequence[ArrangementRow]:
+        """The rows of buffers below a folder that are kept to be looked up."""
+        executor = self._executor
+        return () if executor is None else executor.kept(folder)
+
     def warm(self) -> None:
         """Start the executor before there is work, so that the first work need not wait."""
         if not self._warmed:
             self._warmed = True
+            with contextlib.suppress(Cancelled):
+                self._submit(lambda executor: executor.warm())
+
+    def foresee(self, engines: Collection[str]) -> None:
+        """Have these engines started in the background, as far as they are not."""
+        self.engine.foresee(engines)
+        if self._executor is not None:
             with contextlib.suppress(Cancelled):
                 self._submit(lambda executor: executor.warm())
 
@@ -92,7 +105,7 @@ class EngineThread:
         if executor is not None:
             executor.close()
 
-    def _submit(self, work: Callable[[Executor], Outcome]) -> Future[Outcome]:
+    def _submit(self, work: Callable[[Executor], Given]) -> Future[Given]:
         """Hand work to the thread; while it is stopped, the caller is stopped as well."""
         try:
             return self._thread.submit(self._do, work, time.monotonic())
@@ -101,7 +114,7 @@ class EngineThread:
                 raise Cancelled from None
             raise
 
-    def _do(self, work: Callable[[Executor], Outcome], asked: float) -> Outcome:
+    def _do(self, work: Callable[[Executor], Given], asked: float) -> Given:
         self._idle.clear()
         try:
             if self._stopped.is_set():
@@ -137,14 +150,14 @@ class EngineThread:
         self._reports.clear()
         return executor
 
-    def _waits_in_vain(self, outcome: Future[Outcome], wanted: Callable[[], bool]) -> bool:
+    def _waits_in_vain(self, outcome: Future[Given], wanted: Callable[[], bool]) -> bool:
         """Whether the outcome became unwanted before it was there."""
         while not wait_for_outcome([outcome], _LOOK_SECONDS).done:
             if self._stopped.is_set() or not wanted():
                 return True
         return False
 
-    def _end(self, outcome: Future[Outcome]) -> None:
+    def _end(self, outcome: Future[Given]) -> None:
         """Interrupt the work again and again, because between two jobs there is nothing to interrupt."""
         while not outcome.cancel() and not wait_for_outcome([outcome], _LOOK_SECONDS).done:
             self._interrupt()

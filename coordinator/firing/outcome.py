@@ -14,7 +14,8 @@ from coordinator.firing.work import Offsets
 class SubplanOutcome:
     """What a subplan did: rows by buffer, changed and before; its work in the unit of `RunOutcome`.
 
-    `engine` is what computed it; none where nothing had to be computed.
+    `engine` is what computed it, with the `reason`; none where nothing had to be computed. `repeated`:
+    another one had begun and given up.
     """
 
     writes: int
@@ -26,6 +27,8 @@ class SubplanOutcome:
     work: float
     seconds: float
     engine: str = ""
+    reason: str = ""
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

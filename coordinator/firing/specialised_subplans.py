@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
 
 from coordinator.firing.batches import BatchIndex
-from coordinator.firing.work import Work
 from executors.executor import Range
 from planner.delta.check import check_subplan
 from planner.delta.weighted import Guard, Moment, Subplan
@@ -16,44 +14,26 @@ from planner.firing.pruning import Limits, limits
 from planner.firing.specialise import Facts, is_empty, specialise
 from sources.warehouse.warehouse import WEIGHT
 
-SMALL_CHANGE: Final = 500_000
-"""A change of at most this many rows may be sent to every task."""
-
 
 @dataclass(frozen=True, slots=True)
 class SpecialisedSubplan:
     """A subplan for a firing, and the rows of each buffer that it needs; None if its outcome is empty.
 
-    `passed`: the change that it only passes on, if so. `small`: its changes may be sent to every task.
+    `passed`: the change that it only passes on, if so.
     """
 
     subplan: Subplan | None
-    small: bool
     limits: Mapping[tuple[int, Moment], tuple[Limits, ...]]
     passed: Passed | None
 
 
-@dataclass(slots=True)
-class SpecialisedSubplans:
-    """Specialises the subplans of a query, each only once for the same facts."""
-
-    work: Work
-    made: dict[Subplan, SpecialisedSubplan] = field(default_factory=dict)
-
-    def of(
-        self, subplan: Subplan, ranges: Mapping[int, Range], batch_index: BatchIndex
-    ) -> SpecialisedSubplan:
-        """The subplan specialised for a firing over these ranges."""
-        special = specialise(subplan, facts(ranges, batch_index))
-        if special not in self.made:
-            check_subplan(special)
-            empty = is_empty(special.steps[-1].outcome)
-            small = sum(batch_index.count(buffer, ranges[buffer]) for buffer in subplan.reads) <= SMALL_CHANGE
-            wanted = None if empty else special
-            self.made[special] = SpecialisedSubplan(
-                wanted, small, {} if empty else limits(special), passed(special)
-            )
-        return self.made[special]
+def specialised(subplan: Subplan, ranges: Mapping[int, Range], batch_index: BatchIndex) -> SpecialisedSubplan:
+    """The subplan specialised for a firing over these ranges."""
+    special = specialise(subplan, facts(ranges, batch_index))
+    check_subplan(special)
+    if is_empty(special.steps[-1].outcome):
+        return SpecialisedSubplan(None, {}, passed(special))
+    return SpecialisedSubplan(special, limits(special), passed(special))
 
 
 def facts(ranges: Mapping[int, Range], batch_index: BatchIndex) -> Facts:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from catalog.postgres.storage import Storage
 from catalog.queries.running import Offset
-from dialect.spark.expressions import DEFAULT, Environment
+from dialect.expressions.environment import DEFAULT, Environment
 from executors.executor import AddedColumn
 from executors.rows import Schema, name_of
 from planner.delta.weighted import DeltaPlan, NodeBuffer, TableBuffer

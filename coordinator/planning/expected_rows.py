@@ -1,70 +1,72 @@
-"""The rows that a query's period is expected to bring: as its owner says, or as forecast."""
+"""The rows that a query's period is expected to bring, as its owner says or as forecast: pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from psycopg import Connection
-
-from catalog.capture.arrivals import known_time, rows_by_hour, rows_by_kind
-from catalog.postgres.schema import Table, TableName
-from catalog.queries.executions import triggers_fired
+from catalog.capture.arrivals import KnownArrivals
+from catalog.postgres.schema import TableName
 from catalog.queries.paces import Period
-from catalog.queries.running import Running
 from coordinator.decide.drift import expected_rows
 from coordinator.decide.forecast import History, forecast
-from coordinator.planning.period_estimate import changed_rows, kind_of, scaled, stated
+from coordinator.planning.period_estimate import as_stated, changed_rows, kind_of, scaled
 from dialect.statements.expectations import rows_expected
 from planner.pace.schedule import Arrivals
 
-_MOST_TRIGGERS: Final = 21
-"""The usual length of a period is taken from this many of the latest triggers."""
-
 
 def expected_arrivals(
-    connection: Connection, query: Running, tables: Sequence[Table], period: Period
+    tables: Mapping[TableName, int],
+    options: Mapping[str, Any],
+    zone: str,
+    known: KnownArrivals,
+    period: Period,
 ) -> Mapping[TableName, Arrivals]:
-    """The arrivals expected from the last trigger to the next; none if unknown."""
-    oids = [table.oid for table in tables]
-    kinds = dict.fromkeys(oids, kind_of(0, 0, 0))
-    kinds |= {
-        arrived.relation: kind_of(arrived.rows, arrived.updates, arrived.deletes)
-        for arrived in rows_by_kind(connection, oids)
-    }
-    said = rows_expected(query.options.get("EXPECT"), (table.name for table in tables))
-    coming = _coming(connection, query, oids, period)
+    """The arrivals expected from the last trigger to the next, in these tables by oid."""
+    kinds = kinds_of(known, tables.values())
+    stated, ahead = (
+        stated_rows(tables, options, kinds),
+        _forecast(tables.values(), options, zone, known, period),
+    )
     arrivals = {}
-    for table in tables:
-        kind, oid = kinds[table.oid], table.oid
-        rows = said.get(table.name)
-        arrivals[table.name] = scaled(
-            kind,
-            expected_rows(
-                period.arrived.get(oid, 0),
-                coming.get(oid),
-                None if rows is None else changed_rows(stated(kind, rows)),
-                period.expected.get(oid, 0.0),
-            ),
-        )
+    for name, oid in tables.items():
+        arrived, before = period.arrived.get(oid, 0), period.expected.get(oid, 0.0)
+        arrivals[name] = scaled(kinds[oid], expected_rows(arrived, ahead.get(oid), stated.get(oid), before))
     return arrivals
 
 
-def _coming(
-    connection: Connection, query: Running, oids: Sequence[int], period: Period
+def kinds_of(known: KnownArrivals, tables: Collection[int]) -> Mapping[int, Arrivals]:
+    """The proportions of inserts, updates and deletes among the changes that came to each table."""
+    hours = {table: [hour for hour in known.hours if hour.relation == table] for table in tables}
+    return {
+        table: kind_of(
+            sum(hour.rows for hour in of_table),
+            sum(hour.updates for hour in of_table),
+            sum(hour.deletes for hour in of_table),
+        )
+        for table, of_table in hours.items()
+    }
+
+
+def stated_rows(
+    tables: Mapping[TableName, int], options: Mapping[str, Any], kinds: Mapping[int, Arrivals]
+) -> Mapping[int, float]:
+    """The changed rows of the tables that EXPECT names."""
+    return {
+        tables[name]: changed_rows(as_stated(kinds[tables[name]], rows))
+        for name, rows in rows_expected(options.get("EXPECT"), tables).items()
+    }
+
+
+def _forecast(
+    tables: Collection[int], options: Mapping[str, Any], zone: str, known: KnownArrivals, period: Period
 ) -> Mapping[int, float]:
     """The rows expected from now on, by table; none where the trigger may fire at any time."""
-    zone = ZoneInfo(query.settings.get("TimeZone", "UTC"))
-    history, arrived = _history(connection, query, oids), sum(period.arrived.values())
-    return forecast(query.options.get("TRIGGER", "on demand"), history, zone, arrived) or {}
-
-
-def _history(connection: Connection, query: Running, oids: Sequence[int]) -> History:
-    rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids}
-    for arrived in rows_by_hour(connection, oids):
-        rows[arrived.relation][arrived.hour] = arrived.rows
-    fired = triggers_fired(connection, query.id, _MOST_TRIGGERS)
-    known = known_time(connection, query.id, oids)
-    return History(rows, known.since or known.now, known.now, fired)
+    rows: dict[int, dict[datetime, int]] = {table: {} for table in tables}
+    for hour in known.hours:
+        rows[hour.relation][hour.hour] = hour.rows
+    history = History(rows, known.since or known.now, known.now, known.fired)
+    trigger, arrived = options.get("TRIGGER", "on demand"), sum(period.arrived.values())
+    return forecast(trigger, history, ZoneInfo(zone), arrived) or {}

@@ -19,8 +19,8 @@ from catalog.postgres.storage import LAYOUT
 from catalog.postgres.types import C_COLLATIONS, DEFAULT_COLLATION
 from dialect.binding.bind import bind
 from dialect.bound.query import Query
+from dialect.expressions.environment import Environment
 from dialect.expressions.postgres import write
-from dialect.spark.expressions import Environment
 from executors.executor import Engine
 from executors.rows import Schema, name_of
 from planner.algebra.columns import references

@@ -19,12 +19,13 @@ from catalog.queries.running import Running, lock_query, plan_of, save_plan
 from coordinator.firing.work import Work, node_buffers
 from coordinator.planning.planning import Bound, KeptPlan, Maintainable, bind_view, plan_as_kept, plan_bound
 from coordinator.planning.statistics import read_statistics, statistics_from_json, statistics_to_json
-from coordinator.publish.publishing import ResultTable, StoredColumn
+from coordinator.publish.computed_rows import StoredColumn
+from coordinator.publish.result_table import ResultTable
 from executors.executor import Engine
 from executors.rows import name_of
 from planner.delta.methods import methods_of
 from planner.delta.weighted import NodeBuffer, TableBuffer
-from planner.facts.rounded import rounded_outputs
+from planner.facts.rounded import tolerances
 from sources.warehouse.site import CaptureSite
 
 _TIMES: Final = (Plain.TIME, ListOf(Plain.TIME), Shaped(ListOf(Plain.TIME)))
@@ -66,9 +67,9 @@ def _require_captured(connection: Connection, work: Work) -> None:
     for buffer in work.plan.buffers:
         if not isinstance(buffer, TableBuffer):
             continue
-        told = captured_columns(connection, work.tables[buffer.number])
+        captured = captured_columns(connection, work.tables[buffer.number])
         for field, number in zip(buffer.fields, buffer.attributes, strict=True):
-            if number not in told:
+            if number not in captured:
                 raise ObjectNotInState(
                     f'column "{field.name}" of table "{buffer.table.name}" is not captured'
                 )
@@ -124,6 +125,4 @@ def _result_table(
         )
         for field in buffer.fields
     )
-    return ResultTable(
-        relation, stored, maintainable.outputs, rounded_outputs(maintainable.planned.optimised)
-    )
+    return ResultTable(relation, stored, maintainable.outputs, tolerances(maintainable.planned.optimised))

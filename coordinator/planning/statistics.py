@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from psycopg import Connection
@@ -12,6 +11,7 @@ from catalog.postgres.description import Sizes
 from catalog.postgres.description_reader import read_sizes
 from catalog.postgres.schema import Table, TableName
 from catalog.postgres.types import SqlType
+from catalog.rows import named
 from dialect.expressions.scalar import Constant
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.facts.instants import number_of
@@ -35,47 +35,47 @@ def statistics_of(tables: Iterable[Sizes]) -> Statistics:
 def statistics_to_json(statistics: Statistics) -> dict[str, Any]:
     """The value as JSON has it."""
     tables = [
-        [
-            name.schema,
-            name.name,
-            table.rows,
-            [[attribute, *astuple(column)] for attribute, column in sorted(table.columns.items())],
-        ]
-        for name, table in sorted(statistics.tables.items(), key=lambda item: astuple(item[0]))
+        {
+            **named(name),
+            "rows": table.rows,
+            "columns": [
+                {"attribute": attribute, **named(column)} for attribute, column in table.columns.items()
+            ],
+        }
+        for name, table in statistics.tables.items()
     ]
     return {"tables": tables, "long_numbers": statistics.long_numbers}
 
 
-def statistics_from_json(described: dict[str, Any] | list[Any]) -> Statistics:
-    """The value that `statistics_to_json` wrote; an earlier version wrote the tables alone."""
-    known: dict[str, Any] = {"tables": described} if isinstance(described, list) else described
-    return Statistics(
-        {
-            TableName(schema, name): TableStatistics(
-                rows, {attribute: ColumnStatistics(*values) for attribute, *values in columns}
-            )
-            for schema, name, rows, columns in known["tables"]
-        },
-        long_numbers=known.get("long_numbers", False),
-    )
-
-
-def _table(rows: float, columns: Iterable[Sequence[Any]]) -> TableStatistics:
-    """A table's statistics: its rows, and its columns as in pg_stats with the type's oid before bounds."""
-    rows = max(rows, 1.0)
-    return TableStatistics(rows, _columns(rows, columns))
-
-
-def _columns(rows: float, rows_of_columns: Iterable[Sequence[Any]]) -> Mapping[int, ColumnStatistics]:
-    return {
-        attribute: ColumnStatistics(
-            distinct=max(1.0, -distinct * rows if distinct < 0 else distinct),
-            null_share=nulls,
-            least=_number(least, type_oid),
-            greatest=_number(greatest, type_oid),
+def statistics_from_json(described: Mapping[str, Any]) -> Statistics:
+    """The value that `statistics_to_json` wrote."""
+    tables = {
+        TableName(table["schema"], table["name"]): TableStatistics(
+            table["rows"], dict(_kept_column(**column) for column in table["columns"])
         )
-        for attribute, distinct, nulls, type_oid, least, greatest in rows_of_columns
+        for table in described["tables"]
     }
+    return Statistics(tables, described["long_numbers"])
+
+
+def _kept_column(attribute: int, **values: Any) -> tuple[int, ColumnStatistics]:
+    return attribute, ColumnStatistics(**values)
+
+
+def _table(rows: float, columns: Iterable[Mapping[str, Any]]) -> TableStatistics:
+    """A table's statistics: its rows, and its columns as in pg_stats with the type's oid."""
+    rows = max(rows, 1.0)
+    return TableStatistics(rows, {column["attribute"]: _column(rows, column) for column in columns})
+
+
+def _column(rows: float, column: Mapping[str, Any]) -> ColumnStatistics:
+    distinct = column["distinct"]  # below zero as a share of the rows
+    return ColumnStatistics(
+        distinct=max(1.0, -distinct * rows if distinct < 0 else distinct),
+        null_share=column["null_share"],
+        least=_number(column["least"], column["type"]),
+        greatest=_number(column["greatest"], column["type"]),
+    )
 
 
 def _number(text: str | None, type_oid: int) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -14,16 +13,18 @@ from psycopg import Connection
 from catalog.backoff import Backoff
 from catalog.capture.captured import copy_rewritten, has_slot, has_tables, tell_generated_columns
 from catalog.capture.store import Attempt, has_batches, note_failure, take_over
-from catalog.errors import DiskFull, Error
+from catalog.errors import DiskFull, Error, InternalError
 from catalog.install.installation import is_elsewhere, is_installed
 from catalog.queries.running import has_queries
 from coordinator.failures import Reports
 from coordinator.firing.engine import EngineThread
 from coordinator.process.capture_thread import Capturing
 from coordinator.process.identity import check_identity, check_rights
+from coordinator.process.merging_thread import MergingThread
 from coordinator.process.orders import Orders
 from coordinator.process.result_loop import ResultLoop
 from coordinator.process.retrying import Retrying
+from coordinator.results.failing import failure_of
 from sources.old_rows.filling import Filling
 from sources.server.position import Stopped
 from sources.server.session import connect
@@ -89,14 +90,17 @@ class Database:
             except Stopped:
                 continue
             except (Error, psycopg.Error, OSError) as error:
-                told = error_of(error) if isinstance(error, OSError) else error
-                words = reports.say(f"database {self._name!r} is not followed", told)
-                state = "paused" if isinstance(told, DiskFull) else "failed"
-                lasted = time.monotonic() - began
-                backoff = backoff.after(lasted, _LONGEST_PAUSE_SECONDS)
-                self._rest(state, words, Attempt(lasted, backoff.seconds))
+                problem = error_of(error) if isinstance(error, OSError) else error
+            except Exception as error:
+                log.exception("database %r: an error that nobody foresaw", self._name)
+                problem = InternalError(failure_of(error).message)
             else:
                 return
+            words = reports.say(f"database {self._name!r} is not followed", problem)
+            state = "paused" if isinstance(problem, DiskFull) else "failed"
+            lasted = time.monotonic() - began
+            backoff = backoff.after(lasted, _LONGEST_PAUSE_SECONDS)
+            self._rest(state, words, Attempt(lasted, backoff.seconds))
 
     def _rest(self, state: str, words: str, attempt: Attempt) -> None:
         """Say what is wrong, where that is possible, and wait: not long when a statement waits."""
@@ -127,24 +131,31 @@ class Database:
                 if has_queries(session):  # and not only capture is needed, but Spark
                     self._engine.warm()
                 slot = f"gavial_{installation.hex}"
-                scratch = Path(self._orders.scratch, str(installation), "scratch")
+                scratch = self._orders.engines.scratch / str(installation)
                 with (
-                    Capturing(site, slot, scratch, self._orders.allow_unbounded_wal) as capturing,
+                    Capturing(site, slot, scratch / "scratch", self._orders.allow_unbounded_wal) as capturing,
                     ResultLoop(site, capturing.position, self._engine) as result_loop,
+                    MergingThread(site, result_loop.positions, scratch / "merging") as merging,
                 ):
-                    self._work(session, site, capturing, result_loop)
+                    self._work(session, site, capturing, result_loop, merging)
             if not self._stop.is_set():
                 remove_dismissed(session, site)
                 remove_unnamed(session, site)
                 drop_slot(session, site)
 
     def _work(
-        self, session: Connection, site: CaptureSite, capturing: Capturing, result_loop: ResultLoop
+        self,
+        session: Connection,
+        site: CaptureSite,
+        capturing: Capturing,
+        result_loop: ResultLoop,
+        merging: MergingThread,
     ) -> None:
-        """Work until there are no tables any more; what ends capture or results is raised here."""
+        """Work until there are no tables any more; what ends one of the threads is raised here."""
 
         def go_on() -> bool:
-            return not self._stop.is_set() and capturing.runs and result_loop.runs
+            runs = capturing.runs and result_loop.runs and merging.runs
+            return runs and not self._stop.is_set()
 
         retrying = Retrying()
         filling = Filling(session, site, capturing.mirrors, capturing.position, go_on)
@@ -164,3 +175,4 @@ class Database:
         filling.remove_unnamed()
         capturing.check()
         result_loop.check()
+        merging.check()

@@ -7,7 +7,7 @@ import time
 from psycopg import Connection
 
 from catalog.capture.captured import captured_among
-from catalog.capture.stopped import copy_again, note_forbidden, stopped_tables
+from catalog.capture.stopped import note_forbidden, retry_copy, stopped_tables
 from coordinator.decide.stopped_tables import StoppedTables, tables_to_copy
 
 
@@ -25,6 +25,6 @@ class Retrying:
                 note_forbidden(connection, table.relation)
         self._state, again = tables_to_copy(self._state, stopped, time.monotonic())
         for relation in again:
-            copy_again(connection, relation)
+            retry_copy(connection, relation)
         if self._state.pauses:
             self._state = self._state.without(captured_among(connection, self._state.pauses))

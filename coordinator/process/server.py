@@ -17,7 +17,7 @@ from coordinator.failures import Reports
 from coordinator.firing.engine import EngineThread
 from coordinator.process.database import Database, has_work
 from coordinator.process.orders import Orders
-from executors.engines import ENGINES
+from executors.engines import engine_of
 from sources.server.session import connect
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _DATABASES: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _DatabaseState:
     """A database, the rows inserted there, and whether a statement of Gavial's is being run."""
 
     name: str
@@ -63,22 +63,22 @@ class Server:
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
-        self._engine = EngineThread(ENGINES[orders.engine](orders.engine_settings))
+        self._engine = EngineThread(engine_of(orders.engines))
         self._followed: dict[str, Database] = {}
         self._visits: dict[str, Visit] = {}
 
     def follow(self, stop: threading.Event) -> None:
         """Follow the server's databases until `stop`; a server that does not answer is tried again."""
-        reports, met = Reports(log), False
+        reports, has_connected = Reports(log), False
         while not stop.is_set():
             try:
                 with self._connect() as connection:
                     reports.clear()
-                    met = True
+                    has_connected = True
                     while not stop.wait(_LOOK_SECONDS):
                         self._look(connection)
             except psycopg.Error as error:
-                if met:  # before that, the command itself says what is wrong with the server
+                if has_connected:  # before that, the command itself says what is wrong with the server
                     reports.say("cannot look for databases", error)
                 stop.wait(_LOOK_SECONDS)
         for database in self._followed.values():
@@ -95,18 +95,18 @@ class Server:
             return connect(self._orders.address)
 
     def _look(self, connection: Connection) -> None:
-        databases = {seen.name: seen for seen in rows_of(connection, _Seen, _DATABASES)}
+        databases = {state.name: state for state in rows_of(connection, _DatabaseState, _DATABASES)}
         for name, database in tuple(self._followed.items()):
             if name not in databases:
                 database.stop()
             if not database.runs:
                 del self._followed[name]
         self._visits = {name: visit for name, visit in self._visits.items() if name in databases}
-        for name, seen in databases.items():
-            if seen.is_asked and name in self._followed:
+        for name, state in databases.items():
+            if state.is_asked and name in self._followed:
                 self._followed[name].hurry()
-            if name not in self._followed and (seen.is_asked or self._is_due(name, seen.inserted)):
-                self._visit(name, seen.inserted)
+            if name not in self._followed and (state.is_asked or self._is_due(name, state.inserted)):
+                self._visit(name, state.inserted)
 
     def _is_due(self, name: str, inserted: int) -> bool:
         last = self._visits.get(name)

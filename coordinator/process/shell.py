@@ -24,7 +24,7 @@ from catalog.queries.running import (
     note_due,
     require_copied_before,
 )
-from catalog.queries.telling import fail_run, tell_all, tell_refreshes
+from catalog.queries.telling import fail_run, tell_refreshes, tell_retry
 from coordinator.decide.actions import (
     CheckDrift,
     ChoosePaces,
@@ -35,13 +35,11 @@ from coordinator.decide.actions import (
     FailRun,
     Forget,
     LookAtVerifications,
-    MergeOutcome,
     Note,
     NoteDue,
     NotWanted,
     Outcome,
     PacedPeriod,
-    Publication,
     Publish,
     Published,
     ReadPaths,
@@ -53,11 +51,14 @@ from coordinator.decide.actions import (
     Wait,
 )
 from coordinator.firing.engine import Cancelled, EngineThread
-from coordinator.publish.publishing import require_unlocked
+from coordinator.publish.locks import require_unlocked
+from coordinator.results.arrangements import ListedArrangements
+from coordinator.results.computation import compute
+from coordinator.results.discarded_files import DiscardedFiles
+from coordinator.results.early_run import run_early
 from coordinator.results.failing import contained, ends_all, failure_of, log_failure
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.lost_files import loss_behind
-from coordinator.results.merging import Merging
 from coordinator.results.pace_choice import PaceChoice
 from coordinator.results.publication import Result, publish
 from coordinator.verify.verifications import Verifications
@@ -67,6 +68,7 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
 _ARRIVAL_SECONDS: Final = 0.02
+_TELL_SECONDS: Final = 0.5
 
 
 class DatabaseShell:
@@ -78,7 +80,7 @@ class DatabaseShell:
         site: CaptureSite,
         position: Callable[[], int],
         engine: EngineThread,
-        merging: Merging,
+        discarded: DiscardedFiles,
         stop: threading.Event,
     ) -> None:
         self._connection = connection
@@ -88,8 +90,11 @@ class DatabaseShell:
         self._queries = KnownQueries(site, engine, stop)
         self._paces = PaceChoice(site, self._queries)
         self._verifications = Verifications(site.address, position, self._queries)
-        self._merging = merging
+        self._discarded = discarded
+        self._arrangements = ListedArrangements(site, engine)
         self._results: dict[UUID, Result] = {}
+        self._told: Compute | None = None
+        self._told_at = float("-inf")
 
     def release(self) -> None:
         """Let go of what is under way: it is certain not to be published."""
@@ -110,19 +115,18 @@ class DatabaseShell:
         """Compute a result, and keep it until it is published or discarded."""
         connection, query, position = self._connection, action.due.query, action.publication.position
         try:
-            if action.is_awaited:
-                words = _turn_text(action)
-                tell_refreshes(connection, action.publication.members, words)
+            self._tell_turn(action)
             standing = self._queries.get(connection, query)
             is_kept = self._queries.until_changed(connection, query)
             require_copied_before(connection, query.id, position)
             require_unlocked(connection, standing.prepared.result_table.relation)
-            computed = standing.fire(
+            computed = compute(
+                standing,
                 connection,
                 query,
                 position,
                 action.emptied,
-                lambda: is_kept() and self._is_wanted(action.publication),
+                lambda: is_kept() and self._is_wanted(action),
             )
         except Cancelled:
             log.info("standing query %s: not wanted any more", query)
@@ -148,7 +152,9 @@ class DatabaseShell:
         }
         if current:
             failpoint("publish: fired")
-            errors |= publish(connection, self._site.epoch, current, waiting)
+            refused, garbage = publish(connection, self._site.epoch, current, waiting)
+            errors |= refused
+            self._discarded.add(garbage)
         for result in results:
             if result.query.id not in errors:
                 result.standing.settle(result.computed)
@@ -218,8 +224,14 @@ class DatabaseShell:
         try:
             standing = self._queries.get(connection, query)
             is_wanted = self._queries.until_changed(connection, query)
-            is_committed = standing.work_ahead(
-                connection, query, action.position, action.rows, action.consolidate, is_wanted
+            garbage = run_early(
+                standing=standing,
+                connection=connection,
+                query=query,
+                position=action.position,
+                due=action.rows,
+                consolidate=action.consolidate,
+                wanted=is_wanted,
             )
         except Cancelled:
             return NotWanted()
@@ -228,15 +240,15 @@ class DatabaseShell:
                 raise
             log_failure(log, query, error, "early run")
             return Failed(failure_of(error))
-        return Computed() if is_committed else NotWanted()
-
-    def merge(self) -> MergeOutcome:
-        """Merge the batches of one buffer."""
-        return self._merging.merge(self._connection)
+        if garbage is None:
+            return NotWanted()
+        self._discarded.add(garbage)
+        return Computed()
 
     def wait(self, action: Wait) -> None:
         """Wait until something was changed, or what somebody waits for has been captured."""
-        self._merging.remove_discarded()
+        self._discarded.remove()
+        self._arrangements.list(self._connection)
         end = time.monotonic() + _POLL_SECONDS
         awaited = [*action.targets, *self._verifications.awaited()]
         while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
@@ -253,8 +265,18 @@ class DatabaseShell:
             files = forget_node_batches(self._connection)
         self._site.warehouse.remove(files)
 
-    def _is_wanted(self, publication: Publication) -> bool:
-        """Whether a statement still waits for it, or it would be due without one."""
+    def _tell_turn(self, action: Compute) -> None:
+        """Tell who waits for a publication which of its results is computed: not every one of many."""
+        seconds, publication = self.seconds(), action.publication
+        is_told = self._told is action or not action.is_awaited
+        if not is_told and (not publication.computed or seconds - self._told_at > _TELL_SECONDS):
+            tell_refreshes(self._connection, publication.members, _turn_text(action))
+            self._told, self._told_at = action, seconds
+
+    def _is_wanted(self, action: Compute) -> bool:
+        """Whether a statement still waits for a result, or it would be due without one."""
+        self._tell_turn(action)  # also one that is found to take long
+        publication = action.publication
         return publication.unasked or is_awaited(self._connection, publication.runs)
 
     def _tell(self, note: FailRun | TellRetry | RecordFailure) -> None:
@@ -263,7 +285,7 @@ class DatabaseShell:
             case FailRun(run=run, failure=failure):
                 fail_run(connection, run, failure)
             case TellRetry(query=query, failure=failure):
-                tell_all(connection, query.id, f"trying again, because it failed: {failure.message}")
+                tell_retry(connection, query.id, failure.message)
             case RecordFailure(query=query, status=status, failure=failure, refreshes=refreshes):
                 with held_epoch(connection, self._site.epoch):
                     # Of a query that somebody changes meanwhile nothing is said: it is tried as it is then.

@@ -28,13 +28,24 @@ def as_csv(
     The columns named in `times` have times of day, or arrays of them, as microseconds. Without
     `infinite_intervals` the largest interval is a finite one.
     """
-    interval = _interval if infinite_intervals else _finite_interval
-    named = zip(table.column_names, table.columns, strict=True)
-    columns = [_written(column.combine_chunks(), interval, name in times) for name, column in named]
+    columns = _columns(table, times, infinite_intervals)
     written = pa.table(columns, names=[str(number) for number in range(len(columns))])
     sink = pa.BufferOutputStream()
     csv.write_csv(written, sink, csv.WriteOptions(include_header=False))
     return sink.getvalue()
+
+
+def as_texts(
+    table: pa.Table, times: frozenset[str] = frozenset(), infinite_intervals: bool = True
+) -> list[list[str | None]]:
+    """Each column as the texts that `as_csv` writes; None for NULL."""
+    return [column.cast(pa.string()).to_pylist() for column in _columns(table, times, infinite_intervals)]
+
+
+def _columns(table: pa.Table, times: frozenset[str], infinite_intervals: bool) -> list[pa.Array]:
+    interval = _interval if infinite_intervals else _finite_interval
+    named = zip(table.column_names, table.columns, strict=True)
+    return [_written(column.combine_chunks(), interval, name in times) for name, column in named]
 
 
 def _written(column: pa.Array, interval: Callable[..., str], is_time: bool = False) -> pa.Array:

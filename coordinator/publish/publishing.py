@@ -2,233 +2,195 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, LiteralString
 
-import pyarrow as pa
-from psycopg import Connection, errors
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg import Connection, RawCursor, Rollback
+from psycopg.sql import SQL, Composable, Composed, Identifier
 
-from catalog.errors import ConcurrentChange, ResultDiffers
+from catalog.errors import ResultDiffers
 from catalog.failpoints import failpoint
-from catalog.postgres.schema import TableName
-from catalog.queries.answers import add_missing_columns, permit_writing
-from catalog.rows import row_of, rows_of, value_of
-from coordinator.publish.copy_rows import as_csv
-
-_LOCK_SECONDS: Final = 1.5
-_LOCK_PAUSE_SECONDS: Final = 0.005
-_SLICE_ROWS: Final = 100_000
-"""The rows that are turned into text for COPY at a time."""
-
-_INFINITE_INTERVALS: Final = 170_000
-"""The version from which on intervals may be infinite."""
-
-# Rows are found by this hash and by byte equality: a retraction repeats its row verbatim.
-_HASH: Final[LiteralString] = "pg_catalog.hashtextextended({row}::text, 0)"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredColumn:
-    """A column of the computed rows: its name there, and its type as PostgreSQL writes it.
-
-    The type is no domain, since an outer join may make NULLs that a domain forbids. `has_times`: its values
-    are times of day, or arrays of them, computed as microseconds.
-    """
-
-    name: str
-    type: str
-    has_times: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ResultTable:
-    """The table of a result, and its columns as expressions over the names of computed columns.
-
-    `rounded`: the columns whose last digits depend on the order in which floats were added.
-    """
-
-    relation: int
-    stored: tuple[StoredColumn, ...]
-    finish: tuple[str, ...]
-    rounded: tuple[bool, ...] = ()
+from catalog.queries.result_tables import columns_of, permit_writing, table_name
+from catalog.rows import Made, numbered_rows_of, value_of
+from coordinator.publish.changes import Changes
+from coordinator.publish.computed_rows import LOADED, as_parameter, load
+from coordinator.publish.result_table import HASH, ResultTable, added_rows, changed_rows
+from coordinator.publish.row_places import MOST_CHANGED, RowPlaces, are_worth_keeping
 
 
 def apply_changes(
-    connection: Connection, table: ResultTable, changes: pa.Table, from_scratch: bool = False
+    connection: Connection,
+    table: ResultTable,
+    changes: Changes,
+    from_scratch: bool = False,
+    places: RowPlaces | None = None,
 ) -> tuple[int, int]:
-    """Delete and insert rows by `changes` (the stored columns, then `weight`); how many of each.
+    """Delete and insert rows by the changes; how many of each.
 
     Within the caller's transaction. Equal rows that are deleted and inserted cancel each other first. With
-    `from_scratch` the changes are the whole result, whatever the table holds.
+    `from_scratch` the changes are the whole result, whatever the table holds. `places` are those of the rows
+    of this table, if they are kept.
     """
-    if changes.num_rows == 0 and not from_scratch:
+    if changes.rows == 0 and not from_scratch:
         return 0, 0
     permit_writing(connection, table.relation)
     name = table_name(connection, table.relation)
-    _load(connection, table, changes)
-    connection.execute(_finished(table, name, _columns(connection, table.relation), from_scratch))
-    deleted = _delete(connection, name)
-    failpoint("publish: deleted")
-    inserted = connection.execute(
-        SQL(
-            "INSERT INTO {table} SELECT (c.row).* FROM pg_temp.gavial_change AS c, "
-            "pg_catalog.generate_series(1, c.weight) WHERE c.weight > 0"
-        ).format(table=name)
-    ).rowcount
-    connection.execute("DROP TABLE pg_temp.gavial_computed, pg_temp.gavial_change")
-    return deleted, inserted
+    columns = columns_of(connection, table.relation)
+    only_added = changes.only_added and not (from_scratch and _has_rows(connection, name))
+    is_compared = from_scratch and not only_added
+    few = None if is_compared else as_parameter(connection, table.stored, changes)
+    if places is not None and (few is None or few.total > MOST_CHANGED):
+        places.forget()
+        places = None
+    if few is not None:
+        writing = _Writing(connection, table.relation, name, (few.parameter,), places)
+        computed = SQL("({}) AS computed").format(few.select)
+        if only_added:
+            return 0, writing.insert(added_rows(table, name, columns, computed))
+        return writing.write(SQL("({})").format(changed_rows(table, name, columns, computed)))
+    writing = _Writing(connection, table.relation, name)
+    load(connection, table.stored, changes)
+    if only_added:
+        counts = 0, writing.insert(added_rows(table, name, columns, LOADED))
+    else:
+        change = changed_rows(table, name, columns, LOADED, from_scratch)
+        connection.execute(SQL("CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS {}").format(change))
+        counts = writing.write(SQL("pg_temp.gavial_change"))
+        connection.execute("DROP TABLE pg_temp.gavial_change")
+    connection.execute("DROP TABLE pg_temp.gavial_computed")
+    return counts
 
 
-def add_columns(connection: Connection, relation: int, view: int) -> None:
-    """Add to the table the columns of the query that it lacks.
-
-    Within the caller's transaction, which writes their values too. It tries for a while to find a moment in
-    which nobody reads the table, so that no reader has to wait behind a long one.
-    """
-    end = time.monotonic() + _LOCK_SECONDS
-    while not _is_locked_alone(connection, table_name(connection, relation), last=time.monotonic() > end):
-        time.sleep(_LOCK_PAUSE_SECONDS)
-    add_missing_columns(connection, relation, view)
-
-
-def _is_locked_alone(connection: Connection, name: Identifier, *, last: bool) -> bool:
-    try:
-        with connection.transaction():
-            connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE NOWAIT").format(name))
-    except errors.LockNotAvailable:
-        if last:
-            raise
-        return False
-    return True
-
-
-def lock_result(connection: Connection, relation: int) -> None:
-    """Take the lock under which rows are written, before the first of them, and without waiting for anybody.
-
-    Whoever drops the table has it locked and waits for the row of its query, which the caller holds: to wait
-    here would be a deadlock, and might fail their statement. The same holds for renaming it.
-    """
-    name = table_name(connection, relation)
-    try:
-        connection.execute(SQL("LOCK TABLE {} IN ROW EXCLUSIVE MODE NOWAIT").format(name))
-    except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
-        raise ConcurrentChange("the table of the result is being renamed or dropped") from error
-
-
-def require_unlocked(connection: Connection, relation: int) -> None:
-    """Raise PostgreSQL's error if rows could not be written now; then nothing need be computed."""
-    with connection.transaction():
-        lock_result(connection, relation)
-
-
-def table_name(connection: Connection, relation: int) -> Identifier:
-    """The qualified name of a relation."""
-    name = row_of(
-        connection,
-        TableName,
-        "SELECT n.nspname AS schema, c.relname AS name FROM pg_catalog.pg_class AS c "
-        "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = %s",
-        (relation,),
-    )
-    if name is None:
-        raise ResultDiffers("the table of the result is gone")
-    return Identifier(name.schema, name.name)
-
-
-def _load(connection: Connection, table: ResultTable, changes: pa.Table) -> None:
-    """What was computed, as it lies in the warehouse."""
-    columns: list[Composed] = [
-        SQL("{name} {type}").format(name=Identifier(column.name), type=SQL(column.type))
-        for column in table.stored
-    ]
+def insert_rows(connection: Connection, table: ResultTable, rows: Changes, into: Identifier) -> None:
+    """Insert the rows of a whole result into another table, with the result's columns but no domains."""
+    load(connection, table.stored, rows)
     connection.execute(
-        SQL("CREATE TEMPORARY TABLE gavial_computed ({columns}) ON COMMIT DROP").format(
-            columns=SQL(", ").join([*columns, SQL("weight pg_catalog.int8")])
-        )
+        SQL(
+            "INSERT INTO {into} SELECT {values} FROM pg_temp.gavial_computed, "
+            "LATERAL pg_catalog.generate_series(1, weight)"
+        ).format(into=into, values=SQL(", ").join(SQL(value) for value in table.finish))
     )
-    ordered = changes.select([*(column.name for column in table.stored), "weight"])
-    times = frozenset(column.name for column in table.stored if column.has_times)
-    infinite_intervals = connection.info.server_version >= _INFINITE_INTERVALS
-    with connection.cursor().copy("COPY pg_temp.gavial_computed FROM STDIN (FORMAT csv)") as copy:
-        for start in range(0, ordered.num_rows, _SLICE_ROWS):
-            copy.write(as_csv(ordered.slice(start, _SLICE_ROWS), times, infinite_intervals))
+    connection.execute("DROP TABLE pg_temp.gavial_computed")
+
+
+def _has_rows(connection: Connection, name: Identifier) -> bool:
+    """Whether there is anything in a table."""
+    return bool(value_of(connection, SQL("SELECT EXISTS (SELECT FROM {})").format(name)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of the table; `domain`: its type if that is a domain, as PostgreSQL writes it."""
+class _Counts:
+    """How many rows have to be deleted, and how many are inserted."""
 
-    name: str
-    domain: str | None
-
-
-def _columns(connection: Connection, relation: int) -> tuple[_Column, ...]:
-    """The columns of the table."""
-    return rows_of(
-        connection,
-        _Column,
-        "SELECT a.attname AS name, CASE WHEN t.typtype = 'd' "
-        "THEN pg_catalog.format_type(a.atttypid, a.atttypmod) END AS domain "
-        "FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid "
-        "WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
-        (relation,),
-    )
+    deleted: int
+    inserted: int
 
 
-def _value(value: str, column: _Column, table: Identifier) -> Composed:
-    """A column's value; a NULL is not cast to a domain, which may forbid it."""
-    if column.domain is None:
-        return Composed([SQL(value)])
-    return SQL(
-        "CASE WHEN {value} IS NOT NULL THEN {value}::{domain} ELSE (NULL::{table}).{column} END"
-    ).format(value=SQL(value), domain=SQL(column.domain), table=table, column=Identifier(column.name))
+@dataclass(frozen=True, slots=True)
+class _InsertedRow:
+    """The hash of a row that was inserted, and where it lies."""
+
+    hash: int
+    place: str
 
 
-def _finished(
-    table: ResultTable, name: Identifier, columns: Sequence[_Column], from_scratch: bool
-) -> Composed:
-    """The rows of the result, each once with its sum of weights, minus present rows if `from_scratch`."""
-    present = SQL(" UNION ALL SELECT 0, t.*::{table}, -1 FROM {table} AS t").format(table=name)
-    values = [_value(value, column, name) for value, column in zip(table.finish, columns, strict=True)]
-    return SQL(
-        "CREATE TEMPORARY TABLE gavial_change ON COMMIT DROP AS "
-        "SELECT pg_catalog.row_number() OVER () AS number, {hash} AS hash, row, weight FROM ("
-        "SELECT pg_catalog.min(number) AS number, (pg_catalog.array_agg(row))[1] AS row, "
-        "pg_catalog.sum(weight)::pg_catalog.int8 AS weight "
-        "FROM (SELECT 0 AS number, ROW({values})::{table} AS row, weight "
-        "FROM pg_temp.gavial_computed{present}) AS f "
-        "GROUP BY row::text HAVING pg_catalog.sum(weight) <> 0) AS s"
-    ).format(
-        hash=SQL(_HASH).format(row=SQL("row")),
-        values=SQL(", ").join(values),
-        table=name,
-        present=present if from_scratch else SQL(""),
-    )
+@dataclass(frozen=True, slots=True)
+class _RowsByHash:
+    """A hash, and how many rows with it have to be deleted."""
+
+    hash: int
+    rows: int
 
 
-def _delete(connection: Connection, name: Identifier) -> int:
-    """Delete as many rows equal to each retraction as its weight says, whichever of equals."""
-    owed: int = value_of(
-        connection,
-        "SELECT coalesce(-pg_catalog.sum(weight), 0)::int8 FROM pg_temp.gavial_change WHERE weight < 0",
-    )
-    if owed == 0:
-        return 0
-    deleted = connection.execute(
-        SQL(
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """Deletes and inserts rows of a table, by statements with these parameters.
+
+    `places` are those of its rows, if they are kept.
+    """
+
+    connection: Connection
+    relation: int
+    name: Identifier
+    parameters: tuple[object, ...] = ()
+    places: RowPlaces | None = None
+
+    def write(self, change: Composable) -> tuple[int, int]:
+        """Delete as many of equal rows as each negative weight says, whichever, and insert the others."""
+        counting = SQL(
+            "SELECT coalesce(-pg_catalog.sum(weight) FILTER (WHERE weight < 0), 0)::int8 AS deleted, "
+            "coalesce(pg_catalog.sum(weight) FILTER (WHERE weight > 0), 0)::int8 AS inserted "
+            "FROM {change} AS g"
+        )
+        [counts] = self._rows(_Counts, counting.format(change=change))
+        if counts.deleted and not self._delete_there(change, counts.deleted):
+            missing = counts.deleted - self._delete(change)
+            if missing:
+                raise ResultDiffers(
+                    "the table of the result was changed by somebody else than Gavial",
+                    detail=f"{missing} of {counts.deleted} rows that are to be replaced are not in it.",
+                    hint="RESUME computes the result from scratch, and replaces all rows of the table.",
+                )
+        failpoint("publish: deleted")
+        insertion = SQL(
+            "INSERT INTO {table} AS t SELECT (c.row).* FROM {change} AS c, "
+            "pg_catalog.generate_series(1, c.weight) WHERE c.weight > 0"
+        )
+        if not counts.inserted:
+            return counts.deleted, 0
+        return counts.deleted, self.insert(insertion.format(table=self.name, change=change))
+
+    def insert(self, insertion: Composed) -> int:
+        """Insert rows into the table, called `t`; how many."""
+        if self.places is None or not self.places.are_known:
+            return self._execute(insertion)
+        returning = SQL("{} RETURNING {} AS hash, t.ctid::pg_catalog.text AS place")
+        rows = self._rows(_InsertedRow, returning.format(insertion, self._hash()))
+        self.places.note((row.hash, row.place) for row in rows)
+        return len(rows)
+
+    def _delete_there(self, change: Composable, count: int) -> bool:
+        """Delete rows where they are said to lie; False, and nothing is deleted, where one lies elsewhere."""
+        if self.places is None:
+            return False
+        if not are_worth_keeping(self.connection, self.relation):
+            self.places.forget()
+            return False
+        if not self.places.are_known:
+            self.places.read(self.connection, self.name, self._hash())
+        hashes = SQL(
+            "SELECT hash, -pg_catalog.sum(weight)::int8 AS rows FROM {change} AS g WHERE weight < 0 "
+            "GROUP BY hash"
+        )
+        deleted = self._rows(_RowsByHash, hashes.format(change=change))
+        places = self.places.take_out({row.hash: row.rows for row in deleted})
+        with self.connection.transaction() as attempt:
+            is_done = self._delete(change, places) == count
+            if not is_done:
+                raise Rollback(attempt)
+        if not is_done:
+            self.places.forget()
+        return is_done
+
+    def _delete(self, change: Composable, places: list[str] | None = None) -> int:
+        """Delete rows, only at these places if there are any; how many."""
+        there = "" if places is None else f" AND t.ctid = ANY (${len(self.parameters) + 1}::pg_catalog.tid[])"
+        deletion = SQL(
             "DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT place FROM ("
             "SELECT t.ctid AS place, g.weight, "
             "pg_catalog.row_number() OVER (PARTITION BY g.number ORDER BY t.ctid) AS turn "
-            "FROM {table} AS t JOIN pg_temp.gavial_change AS g "
+            "FROM {table} AS t JOIN {change} AS g "
             "ON {hash} = g.hash AND t.*::{table} OPERATOR(pg_catalog.*=) g.row "
-            "WHERE g.weight < 0) AS n WHERE turn <= -weight))"
-        ).format(table=name, hash=SQL(_HASH).format(row=SQL("t.*::{table}").format(table=name)))
-    ).rowcount
-    if deleted != owed:
-        raise ResultDiffers(
-            f"{owed - deleted} of {owed} rows to be deleted are not in the table of the result"
-        )
-    return deleted
+            "WHERE g.weight < 0{there}) AS n WHERE turn <= -weight))"
+        ).format(table=self.name, change=change, hash=self._hash(), there=SQL(there))
+        return self._execute(deletion, *(() if places is None else (places,)))
+
+    def _execute(self, statement: Composed, *more: object) -> int:
+        """How many rows there are; names and expressions may have percent signs."""
+        return RawCursor(self.connection).execute(statement, (*self.parameters, *more) or None).rowcount
+
+    def _rows(self, make: Callable[..., Made], statement: Composed) -> tuple[Made, ...]:
+        return numbered_rows_of(self.connection, make, statement, self.parameters)
+
+    def _hash(self) -> Composed:
+        return SQL(HASH).format(row=SQL("t.*::{table}").format(table=self.name))

@@ -20,12 +20,12 @@ def failure_of(error: Exception) -> Failure:
         case Error():
             return Failure(error.sqlstate, error.message, error.detail, error.hint, error.of_values)
         case psycopg.Error():
-            told = error.diag
-            message = told.message_primary or str(error)
+            diagnostics = error.diag
+            message = diagnostics.message_primary or str(error)
             lost = ConnectionFailure if isinstance(error, psycopg.OperationalError) else InternalError
             state = error.sqlstate or lost.sqlstate
             of_values = is_of_values(state) or isinstance(error, psycopg.errors.FeatureNotSupported)
-            return Failure(state, message, told.message_detail, told.message_hint, of_values)
+            return Failure(state, message, diagnostics.message_detail, diagnostics.message_hint, of_values)
         case _:
             return Failure(InternalError.sqlstate, f"internal error: {type(error).__name__}: {error}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
 from psycopg import AsyncConnection, Connection
@@ -34,6 +34,10 @@ class KnownQueries:
             known = StandingQuery.plan(connection, self._site, self._engine, query, self._types())
             self._known[query.id] = known
         return known
+
+    def foresee(self, engines: Iterable[str]) -> None:
+        """Firings on these engines will be asked for soon."""
+        self._engine.foresee(frozenset(engines))
 
     def is_current(self, standing: StandingQuery) -> bool:
         """Whether this is the query's latest plan; a later one may have begun to compute from scratch."""

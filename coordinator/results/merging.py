@@ -1,72 +1,165 @@
-"""Keeps the number of batches low: one merge at a time, whenever there is nothing else to do."""
+"""Keeps the number of batches low, however much is written and whatever else is at work."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from queue import SimpleQueue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final, assert_never
 
-from psycopg import Connection
+from psycopg import Connection, IsolationLevel
 
+from catalog.capture.batch import Batch
 from catalog.capture.captured import copy_again
+from catalog.capture.store import manifest
 from catalog.errors import DamagedBatch, InputOutputError
-from catalog.queries.mergeable_buffers import Mergeable, next_mergeable
-from coordinator.decide.actions import MergeOutcome
-from sources.warehouse.merging import FEWEST_BATCHES, SMALL_BYTES, SMALL_ROWS, merge_batches
+from catalog.failpoints import failpoint
+from catalog.queries.logs import Log, log_of, logs
+from coordinator.decide.merging import Append, Drop, LogState, MergeStep, Rewrite, Sum, next_merge
+from coordinator.results.positions_in_use import Moment, PositionsInUse
+from sources.warehouse.merging import appended, replace_batches, summed
+from sources.warehouse.rewriting import Unwanted, rewritten
 from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import is_table_buffer
 
 log = logging.getLogger(__name__)
 
+_FAILED_SECONDS: Final = 60.0
+
+
+class MergeOutcome(Enum):
+    """What came of looking for batches of a buffer to merge; `LATER`: it is in somebody's way, or failed."""
+
+    MERGED = auto()
+    NOTHING_TO_MERGE = auto()
+    LATER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Garbage:
+    """Files that nobody reads when something was captured since, and all that was begun before has ended."""
+
+    files: tuple[str, ...]
+    since: Moment
+
+    def is_left(self, now: Moment) -> bool:
+        return now.captured > self.since.captured and now.oldest > self.since.decision
+
 
 class Merging:
-    """Merges batches in the thread that computes results, between two of them.
+    """Merges batches in a thread of its own.
 
-    Capture reads batches too, to take back rows at a TRUNCATE. So merged files are deleted only after capture
-    has advanced, when it has finished whatever it was reading.
+    Others read batches meanwhile: computations, until they are published, and capture, to take rows back at a
+    TRUNCATE. So files that were merged are deleted when what was begun before has ended, and capture has
+    advanced.
     """
 
-    def __init__(self, site: CaptureSite, captured: Callable[[], int]) -> None:
+    def __init__(
+        self, site: CaptureSite, positions: PositionsInUse, scratch: Path, go_on: Callable[[], bool]
+    ) -> None:
         self._site = site
-        self._captured = captured
-        self._garbage: list[tuple[int, tuple[str, ...]]] = []
-        self._discarded: SimpleQueue[tuple[str, ...]] = SimpleQueue()
+        self._positions = positions
+        self._scratch = scratch
+        self._go_on = go_on
+        self._garbage: list[_Garbage] = []
+        self._settled: dict[str, object] = {}
+        self._failed_at: dict[str, float] = {}
 
-    def discard(self, files: Iterable[str]) -> None:
-        """Have files removed that neither the manifest names nor capture reads; any thread may call this."""
-        self._discarded.put(tuple(files))
+    def look(self, connection: Connection) -> None:
+        """Merge until every buffer has few batches, and delete what nobody reads any more."""
+        now = self._positions.now()
+        known_logs = logs(connection)
+        there = {log.buffer for log in known_logs}
+        self._settled = {buffer: sign for buffer, sign in self._settled.items() if buffer in there}
+        for log in known_logs:
+            sign = _sign(log, now)
+            if self._settled.get(log.buffer) != sign and self._may_try(log.buffer):
+                outcome = MergeOutcome.MERGED
+                while outcome is MergeOutcome.MERGED and self._go_on():
+                    outcome = self._merge(connection, log.buffer)
+                if outcome is MergeOutcome.NOTHING_TO_MERGE:
+                    self._settled[log.buffer] = sign
+        self._collect_garbage()
 
-    def remove_discarded(self) -> None:
-        """Remove the files that other threads have discarded since."""
-        while not self._discarded.empty():
-            self._site.warehouse.remove(self._discarded.get())
+    def _may_try(self, buffer: str) -> bool:
+        return time.monotonic() - self._failed_at.get(buffer, float("-inf")) > _FAILED_SECONDS
 
-    def merge(self, connection: Connection) -> MergeOutcome:
-        """Merge a few batches of some buffer that has many."""
-        self._remove()
-        mergeable = next_mergeable(connection, rows=SMALL_ROWS, bytes=SMALL_BYTES, fewest=FEWEST_BATCHES)
-        if mergeable is None:
+    def _merge(self, connection: Connection, buffer: str) -> MergeOutcome:
+        """Do the next step for a buffer, if there is one."""
+        step = self._next(connection, buffer)
+        if step is None:
             return MergeOutcome.NOTHING_TO_MERGE
         try:
-            self._merge(connection, mergeable)
+            merged = self._carry_out(step)
+        except Unwanted:
+            return MergeOutcome.LATER
         except (DamagedBatch, InputOutputError, OSError) as error:
-            log.error("buffer %s cannot be merged: %s", mergeable.buffer, error)
-            if isinstance(error, DamagedBatch):
-                copy_again(connection, self._site.epoch, mergeable.buffer, error.message)
-            return MergeOutcome.FAILED
-        return MergeOutcome.MERGED
+            return self._on_failure(connection, buffer, step, error)
+        is_done = replace_batches(connection, self._site, step.batches, merged)
+        replaced = step.batches if is_done else merged
+        if is_done:
+            log.info("buffer %s: %d files become %d", buffer, len(step.batches), len(merged))
+        self._garbage.append(_Garbage(tuple(batch.file for batch in replaced), self._positions.now()))
+        return MergeOutcome.MERGED if is_done else MergeOutcome.LATER
 
-    def _merge(self, connection: Connection, mergeable: Mergeable) -> None:
-        buffer = mergeable.buffer
-        files = merge_batches(connection, self._site, buffer, mergeable.below)
-        log.info("buffer %s: %d files are replaced", buffer, len(files))
+    def _next(self, connection: Connection, buffer: str) -> MergeStep | None:
+        """The next step by offsets and manifest of one moment; who begins later stands behind its limit."""
+        now = self._positions.now()
+        connection.isolation_level = IsolationLevel.REPEATABLE_READ
+        try:
+            with connection.transaction():
+                log = log_of(connection, buffer)
+                batches = manifest(connection, [buffer])
+        finally:
+            connection.isolation_level = None
+        if log is None:
+            return None
         if is_table_buffer(buffer):
-            self._garbage.append((self._captured(), files))
-        else:
-            self._site.warehouse.remove(files)
+            stops = now.in_use.union(log.stops)
+            return next_merge(LogState(batches, stops, now.captured, log.emptied))
+        return next_merge(LogState(batches, log.stops))
 
-    def _remove(self) -> None:
-        captured = self._captured()
-        for _position, files in (garbage for garbage in self._garbage if garbage[0] < captured):
-            self._site.warehouse.remove(files)
-        self._garbage = [garbage for garbage in self._garbage if garbage[0] >= captured]
+    def _carry_out(self, step: MergeStep) -> tuple[Batch, ...]:
+        warehouse = self._site.warehouse
+        match step:
+            case Drop():
+                return ()
+            case Append(batches=batches):
+                return appended(warehouse, batches)
+            case Sum(batches=batches):
+                return summed(warehouse, batches)
+            case Rewrite(batches=batches):
+                return rewritten(warehouse, batches, self._scratch, self._go_on)
+            case _:
+                assert_never(step)
+
+    def _on_failure(
+        self, connection: Connection, buffer: str, step: MergeStep, error: Exception
+    ) -> MergeOutcome:
+        """Leave the buffer alone for a while, unless somebody else has replaced the files meanwhile."""
+        named = {batch.file for batch in manifest(connection, [buffer])}
+        if not named.issuperset(batch.file for batch in step.batches):
+            return MergeOutcome.LATER
+        log.error("buffer %s cannot be merged: %s", buffer, error)
+        self._failed_at[buffer] = time.monotonic()
+        if isinstance(error, DamagedBatch):
+            copy_again(connection, self._site.epoch, buffer, error.message)
+        return MergeOutcome.LATER
+
+    def _collect_garbage(self) -> None:
+        now = self._positions.now()
+        for garbage in self._garbage:
+            if garbage.is_left(now):
+                self._site.warehouse.remove(garbage.files)
+                failpoint("merge: files deleted")
+        self._garbage = [garbage for garbage in self._garbage if not garbage.is_left(now)]
+
+
+def _sign(log: Log, now: Moment) -> object:
+    """What a decision about a buffer rests on: as long as it stays the same, so does the decision."""
+    if not is_table_buffer(log.buffer):
+        return log
+    return log, min(now.captured, log.upto), frozenset(stop for stop in now.in_use if stop < log.upto)

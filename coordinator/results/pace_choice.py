@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
 
+from catalog.capture.arrivals import known_arrivals
 from catalog.capture.store import held_epoch
 from catalog.postgres.schema import TableName
-from catalog.queries.measurements import firings, measured, own_measured, rows_written, save_weights, weights
+from catalog.queries.measurements import (
+    KnownEngine,
+    firings,
+    known_engines,
+    measured,
+    own_measured,
+    rows_written,
+    save_engines,
+)
 from catalog.queries.paces import (
     Period,
     corrections_of,
@@ -25,20 +34,21 @@ from catalog.queries.paces import (
 )
 from catalog.queries.running import Running, lock_query
 from coordinator.decide.drift import Worked, arrivals_have_drifted
+from coordinator.planning.costs import engines_to_keep, fitted, fitted_to_subplans, weights_by_engine
 from coordinator.planning.expected_rows import expected_arrivals
 from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning, changed_rows, scaled
-from coordinator.planning.recording import paced_paths, subplan_texts
+from coordinator.planning.recording import paths_to_save, subplan_texts
 from coordinator.planning.statistics import read_statistics
 from coordinator.results.failing import contained
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.query import StandingQuery
 from planner.algebra.statistics import Statistics
-from planner.cost.fitting import fit
-from planner.cost.weights import Weights, weights_from
+from planner.cost.engines import Costs, EngineLimits
+from planner.cost.weights import Weights
 from planner.pace.choose import limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
 from planner.pace.schedule import Arrivals, Schedule, goal_of, is_wish
-from planner.pace.simulation import Corrections, OwnWeights
+from planner.pace.simulation import Corrections
 from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
@@ -61,7 +71,7 @@ class PaceChoice:
         self._site = site
         self._known = known
         self._beginnings: dict[UUID, _Beginning] = {}
-        self._weights: Weights | None = None
+        self._weights: Mapping[str, Weights] | None = None
         self._fitted = float("-inf")
 
     def forget(self, queries: Collection[UUID]) -> None:
@@ -85,11 +95,10 @@ class PaceChoice:
         standing = self._known.get(connection, query)
         if standing.estimate is None:
             return True
-        arrivals = expected_arrivals(connection, query, standing.prepared.tables, period)
+        arrivals = _arrivals(connection, query, standing, period)
         if arrivals_have_drifted(period.expected, _rows(standing, arrivals)):
             return True
-        known = self._known_weights(connection)
-        if standing.estimate.cost_has_changed(known, _own_weights(connection, query, known)):
+        if standing.estimate.cost_has_changed(self._costs(connection, standing)):
             return True
         return not standing.begins_from_scratch and bool(
             standing.estimate.misjudged_subplans(_worked(connection, query, period))
@@ -98,27 +107,27 @@ class PaceChoice:
     def _choose(self, connection: Connection, query: Running, period: Period) -> None:
         standing = self._known.get(connection, query)
         prepared = standing.prepared
-        arrivals = expected_arrivals(connection, query, prepared.tables, period)
+        arrivals = _arrivals(connection, query, standing, period)
         statistics = self._statistics(connection, query, standing, arrivals, period)
-        known = self._known_weights(connection)
+        costs = self._costs(connection, standing)
         corrections = _corrections(connection, query, standing, period)
-        weights = _own_weights(connection, query, known)
-        simulation = simulated(prepared.work.plan, statistics, arrivals, known, corrections, weights)
+        simulation = simulated(prepared.work.plan, statistics, arrivals, costs, corrections)
         goal = goal_of(query.options)
         schedule = scheduled(simulation, goal, knobs_of(goal.paces, simulation))
         with held_epoch(connection, self._site.epoch):
             lock_query(connection, query.id)
-            save_paces(connection, query.id, paced_paths(schedule, prepared.work.plan))
+            save_paces(connection, query.id, paths_to_save(schedule, prepared.work.plan))
             save_expected(connection, query.id, _rows(standing, arrivals))
             save_outlook(
                 connection,
                 query.id,
-                subplan_texts(prepared.work.plan, corrections, weights),
+                subplan_texts(prepared.work.plan, schedule, corrections, costs.own),
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
-                reachable=_is_reachable(schedule, known, any(map(changed_rows, arrivals.values()))),
+                reachable=_is_reachable(schedule, costs, any(map(changed_rows, arrivals.values()))),
             )
+        self._known.foresee(name for subplan in schedule.subplans for name in subplan.engines)
         standing.estimate = PeriodEstimate(simulation, schedule, prepared.work.tables)
         standing.arrived = {}
 
@@ -141,24 +150,40 @@ class PaceChoice:
             self._beginnings[query.id] = began
         return began.statistics
 
-    def _known_weights(self, connection: Connection) -> Weights:
+    def _costs(self, connection: Connection, standing: StandingQuery) -> Costs:
+        """What runs of a query cost: by all that was measured here, and what was of the plan that it has."""
+        engines = standing.engines
+        weights = self._known_weights(connection, engines)
+        own = fitted_to_subplans(own_measured(connection, standing.query.id), weights)
+        return Costs(engines, weights, own)
+
+    def _known_weights(
+        self, connection: Connection, engines: Sequence[EngineLimits]
+    ) -> Mapping[str, Weights]:
         """The weights fitted last; now and then they are fitted again to measured runs."""
         now = time.monotonic()
-        if self._weights is None:
-            self._weights = weights_from(weights(connection) or {})
-        if now - self._fitted > _FIT_SECONDS:
-            seen = measured(connection)
-            if seen:
-                self._fitted = now
-                self._weights = fit(seen)
+        if self._weights is None or now - self._fitted > _FIT_SECONDS:
+            kept = known_engines(connection)
+            self._weights = {**weights_by_engine(kept), **fitted(measured(connection))}
+            self._fitted = now
+            known = engines_to_keep(engines, self._weights)
+            if sorted(known, key=_name) != sorted(kept, key=_name):
                 with held_epoch(connection, self._site.epoch):
-                    save_weights(connection, self._weights)
+                    save_engines(connection, known)
         return self._weights
 
 
-def _own_weights(connection: Connection, query: Running, known: Weights) -> OwnWeights:
-    """The weights of subplans that were measured under the plan that the query has."""
-    return {subplan: fit(firings, known) for subplan, firings in own_measured(connection, query.id).items()}
+def _name(engine: KnownEngine) -> str:
+    return engine.engine
+
+
+def _arrivals(
+    connection: Connection, query: Running, standing: StandingQuery, period: Period
+) -> Mapping[TableName, Arrivals]:
+    tables = {table.name: table.oid for table in standing.prepared.tables}
+    known = known_arrivals(connection, query.id, tables.values())
+    zone = query.settings.get("TimeZone", "UTC")
+    return expected_arrivals(tables, query.options, zone, known, period)
 
 
 def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:
@@ -192,8 +217,8 @@ def _worked(connection: Connection, query: Running, period: Period) -> Worked:
     )
 
 
-def _is_reachable(schedule: Schedule, known: Weights, comes: bool) -> bool | None:
+def _is_reachable(schedule: Schedule, costs: Costs, comes: bool) -> bool | None:
     """Whether the goal can be met; None while it is unknown how many rows will arrive."""
     if not comes and is_wish(schedule.goal):
         return None
-    return schedule.reachable * schedule.batch_work <= limit_of(schedule.goal, schedule.batch_work, known)
+    return schedule.reachable * schedule.batch_work <= limit_of(schedule.goal, schedule.batch_work, costs)

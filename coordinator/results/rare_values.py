@@ -21,10 +21,11 @@ _RARE: Final[Mapping[type[Error], tuple[Storage, ...]]] = {
 """Errors that may be due to unexpected values, and how columns with such values are stored."""
 
 _MET: Final = (
-    *("the numeric value ", "value overflows numeric format", "cannot subtract infinite timestamps"),
+    *("the numeric value ", "a number has too many digits ", "a product has more than "),
+    *("cannot subtract infinite timestamps"),
     *("the year of an infinite ", "the epoch of an infinite "),
 )
-PLANNED_ANEW: Final = "it is planned again, for numbers of any length and infinite values"
+PLANNED_AGAIN: Final = "it is planned again, for numbers of any length and infinite values"
 
 
 def note_rare_values(connection: Connection, site: CaptureSite, work: Work, error: Error) -> bool:

@@ -1,1 +1,1 @@
-"""VERIFY: a result against PostgreSQL's own."""
+"""VERIFY: a result against PostgreSQL's own, or against one that is computed from scratch."""

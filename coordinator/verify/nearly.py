@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-TOLERANCE: Final = {"double precision": 1e-9, "real": 1e-5}
-"""How far two such sums may be apart, by the size of the larger one."""
+Sums: TypeAlias = tuple[str | None, ...]
+"""The texts of columns that come of sums of floats: a number, or a text or an array with numbers in it."""
 
-Sums: TypeAlias = tuple[float | None, ...]
+_NUMBER: Final = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,11 @@ def _unpaired(rows: list[Unlike], tolerances: tuple[float, ...]) -> list[Unlike]
     return [row for side in left.values() for row in side]
 
 
-def _order(value: float | None) -> tuple[int, float]:
-    if value is None or math.isnan(value):
-        return (2 if value is None else 1, 0.0)
-    return (0, value)
+def _order(text: str | None) -> tuple[int, tuple[tuple[str, float], ...]]:
+    if text is None:
+        return (1, ())
+    words, numbers = _parts(text)
+    return (0, tuple(zip(words, (*numbers, 0.0), strict=True)))
 
 
 def _near(one: Sums, other: Sums, tolerances: tuple[float, ...]) -> bool:
@@ -60,8 +62,18 @@ def _near(one: Sums, other: Sums, tolerances: tuple[float, ...]) -> bool:
     return all(_close(first, second, tolerance) for first, second, tolerance in pairs)
 
 
-def _close(one: float | None, other: float | None, tolerance: float) -> bool:
-    if one is None or other is None:
-        return one is other
-    both_nan = math.isnan(one) and math.isnan(other)
-    return both_nan or math.isclose(one, other, rel_tol=tolerance)
+def _close(one: str | None, other: str | None, tolerance: float) -> bool:
+    """Whether two texts differ in nothing but their numbers, and these by no more than the tolerance."""
+    if one is None or other is None or one == other:
+        return one == other
+    (words, numbers), (other_words, other_numbers) = _parts(one), _parts(other)
+    return words == other_words and all(
+        math.isclose(number, other_number, rel_tol=tolerance)
+        for number, other_number in zip(numbers, other_numbers, strict=True)
+    )
+
+
+def _parts(text: str) -> tuple[list[str], list[float]]:
+    """What is around the numbers of a text, and the numbers; NaN and Infinity are words."""
+    parts = _NUMBER.split(text)
+    return parts[::2], [float(number) for number in parts[1::2]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -11,15 +12,20 @@ from psycopg import Connection
 
 from catalog.queries.awaited import note_run
 from catalog.queries.running import Run, Running, save_differences
-from catalog.queries.telling import fail_run, finish_run
+from catalog.queries.telling import fail_run, finish_verification
 from coordinator.decide.failure_policy import why_not
 from coordinator.firing.engine import Cancelled
+from coordinator.firing.progress import Wanted
+from coordinator.results.computation import compute, compute_all
+from coordinator.results.computed_changes import ComputedChanges
 from coordinator.results.failing import ends_all, failure_of, log_failure
 from coordinator.results.known_queries import KnownQueries
+from coordinator.results.query import StandingQuery
+from coordinator.verify.choice import Choice, ComparedWith
 from coordinator.verify.snapshot import SnapshotHolder
-from coordinator.verify.verify import differing_rows
-from sources.server.position import Position, format_lsn
-from sources.server.senders import left
+from coordinator.verify.verify import Difference, differing_from_postgres, differing_from_scratch
+from sources.server.position import format_lsn
+from sources.server.senders import free_senders
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +56,7 @@ class Verifications:
             self._snapshot_holders.pop(gone).release()
         for run in runs:
             query = queries.get(run.query)
-            has_result = query is not None and query.answered and not query.columns_due
+            has_result = query is not None and query.has_result and not query.columns_due
             if query is not None and query.status == "error" and not has_result:
                 fail_run(connection, run.id, why_not(query))
             if query is None or query.status == "initialising" or not has_result or not query.captured:
@@ -60,21 +66,21 @@ class Verifications:
                 if len(self._snapshot_holders) >= self._most(connection):
                     self._queue(connection, run)
                     continue
-                self._begin(connection, run)
+                self._begin(connection, query, run)
             self._continue(connection, query, run, self._snapshot_holders[run.id])
 
     def _most(self, connection: Connection) -> int:
         """How many may be under way: what the server has left, but one for tables that are copied."""
         names = [SnapshotHolder.session_name(run) for run in self._snapshot_holders]
-        return max(left(connection, names) - 1, 1)
+        return max(free_senders(connection, names) - 1, 1)
 
     def _queue(self, connection: Connection, run: Run) -> None:
         if run.id not in self._queued:
             self._queued.add(run.id)
             note_run(connection, run.id, _QUEUED)
 
-    def _begin(self, connection: Connection, run: Run) -> None:
-        self._snapshot_holders[run.id] = SnapshotHolder(self._address, run.id)
+    def _begin(self, connection: Connection, query: Running, run: Run) -> None:
+        self._snapshot_holders[run.id] = SnapshotHolder(self._address, query, run)
         if run.id in self._queued:
             self._queued.remove(run.id)
             note_run(connection, run.id, None)
@@ -87,9 +93,9 @@ class Verifications:
     def awaited(self) -> list[int]:
         """The positions up to which verifications wait for capture."""
         return [
-            snapshot_holder.position.lsn
+            snapshot_holder.target
             for snapshot_holder in self._snapshot_holders.values()
-            if snapshot_holder.position is not None
+            if snapshot_holder.target is not None
         ]
 
     def release(self) -> None:
@@ -104,13 +110,18 @@ class Verifications:
         try:
             if snapshot_holder.error is not None:
                 raise snapshot_holder.error
-            if snapshot_holder.position is None or self._captured() < snapshot_holder.position.lsn:
+            if snapshot_holder.choice is None and not snapshot_holder.is_wanted():
+                raise Cancelled
+            captured, target = self._captured(), snapshot_holder.target
+            if snapshot_holder.choice is None or target is None or captured < target:
                 return
             standing = self._known.get(connection, query)
-            if standing.has_read_behind(snapshot_holder.position.lsn):
+            at = captured if snapshot_holder.position is None else target
+            if standing.has_read_behind(at):
                 self._forget(run.id)
                 return
-            self._verify(connection, query, run, snapshot_holder, snapshot_holder.position)
+            verification = _Verification(connection, query, run, standing, snapshot_holder, at)
+            verification.carry_out(snapshot_holder.choice, self._known.until_changed(connection, query))
         except Cancelled:
             log.info("standing query %s: its verification is not wanted any more", query)
         except Exception as error:
@@ -122,27 +133,49 @@ class Verifications:
         snapshot_holder.release()
         del self._snapshot_holders[run.id]
 
-    def _verify(
-        self,
-        connection: Connection,
-        query: Running,
-        run: Run,
-        snapshot_holder: SnapshotHolder,
-        position: Position,
-    ) -> None:
-        is_wanted = self._known.until_changed(connection, query)
-        standing = self._known.get(connection, query)
-        computed = standing.fire(
-            connection, query, position.lsn, False, lambda: snapshot_holder.is_wanted() and is_wanted()
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Verification:
+    """A comparison of one result, at one position."""
+
+    connection: Connection
+    query: Running
+    run: Run
+    standing: StandingQuery
+    snapshot_holder: SnapshotHolder
+    at: int
+
+    def carry_out(self, choice: Choice, is_kept: Wanted) -> None:
+        """Compare, and tell the client what came of it; nothing that was computed for it is left."""
+
+        def is_wanted() -> bool:
+            return self.snapshot_holder.is_wanted() and is_kept()
+
+        kept: list[ComputedChanges] = []
         try:
-            at = format_lsn(position.lsn)
-            note_run(connection, run.id, f"comparing with PostgreSQL's own result at {at}")
-            differences = differing_rows(
-                snapshot_holder, query, standing.prepared.result_table, computed, position
-            )
+            kept.append(compute(self.standing, self.connection, self.query, self.at, False, is_wanted))
+            if choice.compared_with is ComparedWith.SPARK:
+                kept.append(compute_all(self.standing, self.connection, self.at, is_wanted))
+            differences = self._differences(*kept)
         finally:
-            standing.discard(computed, connection)
-        with connection.transaction():
-            save_differences(connection, run.id, differences)
-            finish_run(connection, run.id, position.lsn)
+            for computed in kept:
+                self.standing.discard(computed, self.connection)
+        compared_with = choice.compared_with.value
+        with self.connection.transaction():
+            save_differences(self.connection, self.run.id, differences)
+            finish_verification(self.connection, self.run.id, self.at, compared_with, choice.why)
+
+    def _differences(
+        self, computed: ComputedChanges, expected: ComputedChanges | None = None
+    ) -> list[Difference]:
+        at, table = format_lsn(self.at), self.standing.prepared.result_table
+        if expected is not None:
+            self._note(f"comparing with what was computed from scratch at {at}")
+            return differing_from_scratch(self.snapshot_holder, table, computed, expected)
+        position = self.snapshot_holder.position
+        assert position is not None
+        self._note(f"comparing with PostgreSQL's own result at {at}")
+        return differing_from_postgres(self.snapshot_holder, self.query, table, computed, position)
+
+    def _note(self, words: str) -> None:
+        note_run(self.connection, self.run.id, words, "running")

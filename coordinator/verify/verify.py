@@ -1,8 +1,8 @@
-"""VERIFY: compares a result with PostgreSQL's own at one position, and keeps nothing of it."""
+"""VERIFY: compares a result with what is computed otherwise, at one position, and keeps nothing of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -11,27 +11,30 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from catalog.postgres.base_types import base_type_name
+from catalog.queries.result_tables import table_name
 from catalog.queries.running import Running
-from catalog.rows import rows_of
-from coordinator.publish.publishing import ResultTable, apply_changes, table_name
-from coordinator.results.query import ComputedChanges
-from coordinator.verify.nearly import TOLERANCE, Unlike, without_near
+from catalog.rows import rows_of, value_of
+from coordinator.publish.publishing import apply_changes, insert_rows
+from coordinator.publish.result_table import ResultTable
+from coordinator.results.computed_changes import ComputedChanges
+from coordinator.verify.lists_in_order import lists_in_order
+from coordinator.verify.nearly import Unlike, without_near
 from coordinator.verify.snapshot import SnapshotHolder
 from sources.server.position import Position
 
 _DIFFERENCES: Final = """
     SELECT 'superfluous' AS side, (d.*)::text AS text, count(*) AS rows, ROW({others})::text AS rest,
-        ARRAY[{sums}]::float8[] AS sums
+        ARRAY[{sums}]::text[] AS sums
     FROM (
         SELECT {columns} FROM {result} EXCEPT ALL SELECT {columns} FROM pg_temp.gavial_expected) AS d
     GROUP BY 2, 4, 5
     UNION ALL
-    SELECT 'missing', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::float8[] FROM (
+    SELECT 'missing', (d.*)::text, count(*), ROW({others})::text, ARRAY[{sums}]::text[] FROM (
         SELECT {columns} FROM pg_temp.gavial_expected EXCEPT ALL SELECT {columns} FROM {result}) AS d
     GROUP BY 2, 4, 5
 """
 
-_OUT: Final = SQL("COPY (SELECT * FROM {view}) TO STDOUT (FORMAT binary)")
+_EXPECTED: Final = Identifier("pg_temp", "gavial_expected")
 
 _COLUMNS: Final = """
     SELECT a.attname AS name, a.atttypid::int8 AS oid, a.atttypmod AS typmod, n.nspname AS schema,
@@ -81,7 +84,7 @@ class _Undone(Exception):
     """Takes back what was done for the comparison."""
 
 
-def differing_rows(
+def differing_from_postgres(
     snapshot_holder: SnapshotHolder,
     query: Running,
     table: ResultTable,
@@ -89,12 +92,42 @@ def differing_rows(
     position: Position,
 ) -> list[Difference]:
     """Where the result, with what is ready published, differs from the SELECT at the position."""
+
+    def load(connection: Connection) -> None:
+        with snapshot_holder.session() as session:
+            _copy_expected(connection, session, query, position)
+
+    return _differing_rows(snapshot_holder, table, computed, load)
+
+
+def differing_from_scratch(
+    snapshot_holder: SnapshotHolder, table: ResultTable, computed: ComputedChanges, expected: ComputedChanges
+) -> list[Difference]:
+    """Where the result, with what is ready published, differs from what was computed from scratch."""
+
+    def load(connection: Connection) -> None:
+        insert_rows(connection, table, expected.changes, _EXPECTED)
+
+    return _differing_rows(snapshot_holder, table, computed, load)
+
+
+def _differing_rows(
+    snapshot_holder: SnapshotHolder,
+    table: ResultTable,
+    computed: ComputedChanges,
+    load: Callable[[Connection], None],
+) -> list[Difference]:
+    """Where the result differs from what `load` puts into a table of the same columns."""
     differences: list[Difference] = []
     with snapshot_holder.session() as connection, _undone(connection):
         name = table_name(connection, table.relation)
-        apply_changes(connection, table, computed.changes, computed.from_scratch)
-        with snapshot_holder.session() as session:
-            _load_expected(connection, session, query, table, position)
+        apply_changes(connection, table, computed.changes, computed.how.from_scratch)
+        connection.execute(
+            SQL("CREATE TEMPORARY TABLE gavial_expected ({columns}) ON COMMIT DROP").format(
+                columns=SQL(", ").join(column.definition for column in _columns(connection, table.relation))
+            )
+        )
+        load(connection)
         differences.extend(_differences(connection, table, name))
     return differences
 
@@ -102,40 +135,39 @@ def differing_rows(
 def _differences(connection: Connection, table: ResultTable, name: Identifier) -> Iterator[Difference]:
     """Rows count as the same that differ in the last digits of sums of floats alone."""
     columns = _columns(connection, table.relation)
-    rounded = table.rounded or (False,) * len(columns)
-    sums = [column for column, is_sum in zip(columns, rounded, strict=True) if is_sum]
-    others = [column for column, is_sum in zip(columns, rounded, strict=True) if not is_sum]
+    tolerances = table.tolerances or (None,) * len(columns)
+    pairs = [*zip(columns, tolerances, strict=True)]
+    others = [column for column, tolerance in pairs if tolerance is None]
+    sums = [(column, tolerance) for column, tolerance in pairs if tolerance is not None]
     question = SQL(_DIFFERENCES).format(
         result=name,
         columns=SQL(", ").join(column.compared for column in columns),
-        sums=SQL(", ").join(Identifier("d", column.name) for column in sums),
+        sums=SQL(", ").join(SQL("{}::text").format(Identifier("d", column.name)) for column, _ in sums),
         others=SQL(", ").join(Identifier("d", column.name) for column in others),
     )
     unlike = rows_of(connection, _unlike, question)
-    for row in without_near(unlike, tuple(TOLERANCE[column.type] for column in sums)):
+    for row in without_near(unlike, tuple(tolerance for _, tolerance in sums)):
         yield row.side, row.text, row.rows
 
 
-def _unlike(*, sums: list[float | None], **named: Any) -> Unlike:
+def _unlike(*, sums: list[str | None], **named: Any) -> Unlike:
     return Unlike(sums=tuple(sums), **named)
 
 
-def _load_expected(
-    connection: Connection, session: Connection, query: Running, table: ResultTable, position: Position
-) -> None:
+def _copy_expected(connection: Connection, session: Connection, query: Running, position: Position) -> None:
     """What PostgreSQL answers at the position, under the settings by which results are computed."""
-    connection.execute(
-        SQL("CREATE TEMPORARY TABLE gavial_expected ({columns}) ON COMMIT DROP").format(
-            columns=SQL(", ").join(column.definition for column in _columns(connection, table.relation))
-        )
-    )
     with session.transaction():
         session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute(SQL("SET TRANSACTION SNAPSHOT {snapshot}").format(snapshot=position.snapshot))
         session.execute("SET LOCAL row_security = off")
-        view = table_name(session, query.view)
+        # So that the text names everything in full.
+        session.execute("SET LOCAL search_path = pg_catalog")
+        text = str(value_of(session, "SELECT pg_get_viewdef(%s::oid)", (query.view,))).rstrip(";")
+        ordered = lists_in_order(text)
+        view = table_name(session, query.view).as_string(session)
+        select = ordered if ordered != text else f"SELECT * FROM {view}"
         with (
-            session.cursor().copy(_OUT.format(view=view)) as out,
+            session.cursor().copy(f"COPY ({select}) TO STDOUT (FORMAT binary)".encode()) as out,
             connection.cursor().copy("COPY pg_temp.gavial_expected FROM STDIN (FORMAT binary)") as into,
         ):
             for data in out:

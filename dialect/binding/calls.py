@@ -34,6 +34,12 @@ _REFUSED: Final = frozenset(
     ("grouping", "json_array", "json_object", "json_value", "json_query", "json_exists")
 )
 _PLAIN: Final[tuple[FunctionKind, ...]] = ("function", "aggregate", "ordered aggregate", "window")
+COMPARING: Final = frozenset(
+    ("min", "max", "position", "strpos", "replace", "split_part", "starts_with", "string_to_array")
+)
+"""What compares strings by a collation; the tests ask PostgreSQL for these names."""
+
+CHANGING_CASE: Final = frozenset(("lower", "upper", "initcap"))
 _WINDOWS: Final[tuple[FunctionKind, ...]] = ("aggregate", "window")
 
 
@@ -47,7 +53,6 @@ class _Call:
     order: tuple[exp.Expr, ...] = ()
     condition: exp.Expr | None = None
     variadic: bool = False
-    star: bool = False
 
 
 def _read_call(node: exp.Expr, condition: exp.Expr | None = None) -> _Call:
@@ -68,7 +73,7 @@ def _read_call(node: exp.Expr, condition: exp.Expr | None = None) -> _Call:
     if variadic:
         arguments[-1] = arguments[-1].this
     given = () if star else tuple(arguments)
-    return _Call(_name(node), given, distinct, order, condition, variadic, star)
+    return _Call(_name(node), given, distinct, order, condition, variadic)
 
 
 def _name(node: exp.Anonymous) -> str:
@@ -134,9 +139,9 @@ def _apply(
 
 def _collation(function: FunctionSignature, arguments: tuple[Expression, ...]) -> int:
     """What a function compares by, or changes the case by; the others need none."""
-    if function.name in ("min", "max"):
+    if function.name in COMPARING:
         return collation_for("string comparison", arguments)
-    if function.name in ("lower", "upper", "initcap"):
+    if function.name in CHANGING_CASE:
         return collation_for(f"{function.name}() function", arguments)
     return derive(arguments).collation
 
@@ -166,15 +171,15 @@ def _aggregate(
     order = tuple(sort_key(binder, key) for key in call.order)
     parts = (*arguments, *(key.expression for key in order), *(() if condition is None else (condition,)))
     return Aggregate(
-        function.oid,
-        call.name,
-        arguments,
-        call.distinct,
-        order,
-        condition,
-        lowest_level(parts),
-        collation,
-        type_,
+        oid=function.oid,
+        name=call.name,
+        arguments=arguments,
+        distinct=call.distinct,
+        order=order,
+        condition=condition,
+        level=lowest_level(parts),
+        collation=collation,
+        type=type_,
     )
 
 

@@ -37,7 +37,7 @@ def derive(expressions: Iterable[Expression]) -> Derivation:
     """The collation that these agree on."""
     agreed = _NOTHING
     for expression in expressions:
-        agreed = _merge(agreed, _of(expression))
+        agreed = _merge(agreed, _derivation(expression))
     return agreed
 
 
@@ -63,7 +63,7 @@ def result_collation(expressions: Iterable[Expression], type_collation: int) -> 
     return type_collation if agreed.strength is Strength.NONE else agreed.collation
 
 
-def _of(expression: Expression) -> Derivation:
+def _derivation(expression: Expression) -> Derivation:
     collation = expression.type.collation
     if collation == NO_COLLATION:
         return _NOTHING

@@ -63,7 +63,16 @@ def with_generated(
             refused[number] = _refusal(table, column.name, expressions[column.name], error)
     targets = tuple(Target(column.name, value) for column, value in zip(columns, values, strict=True))
     scan = Scan(0, table.name, table.name.name, columns, tuple(range(len(columns))))
-    body = Select((scan,), None, False, (), None, targets, False, ())
+    body = Select(
+        sources=(scan,),
+        condition=None,
+        grouped=False,
+        group=(),
+        having=None,
+        targets=targets,
+        distinct=False,
+        distinct_on=(),
+    )
     return Query((), body, (), None, None, columns), refused
 
 

@@ -253,7 +253,14 @@ class QueryBinder:
             for number, (column, type_) in enumerate(zip(inner.columns, types, strict=True))
         )
         body = Select(
-            (Derived(0, inner, False, "", inner.columns),), None, False, (), None, targets, False, ()
+            sources=(Derived(0, inner, False, "", inner.columns),),
+            condition=None,
+            grouped=False,
+            group=(),
+            having=None,
+            targets=targets,
+            distinct=False,
+            distinct_on=(),
         )
         columns = tuple(OutputColumn(target.name, target.expression.type) for target in targets)
         return Query((), body, (), None, None, columns)

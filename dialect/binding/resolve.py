@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from catalog.errors import ELSEWHERE
+from catalog.postgres import type_names
 from catalog.postgres.signatures import FunctionKind, FunctionSignature, OperatorSignature, Signatures
 from catalog.postgres.types import (
     ANY,
@@ -32,21 +33,6 @@ _ARRAYS: Final = frozenset((ANYARRAY, ANYCOMPATIBLEARRAY))
 _NOT_ARRAYS: Final = frozenset((ANYNONARRAY, ANYCOMPATIBLENONARRAY))
 _STRING: Final = "S"
 _CAST_HINT: Final = "Cast the values to one type."
-_SQL_NAMES: Final = {
-    "bool": "boolean",
-    "bpchar": "character",
-    "float4": "real",
-    "float8": "double precision",
-    "int2": "smallint",
-    "int4": "integer",
-    "int8": "bigint",
-    "time": "time without time zone",
-    "timestamp": "timestamp without time zone",
-    "timestamptz": "timestamp with time zone",
-    "timetz": "time with time zone",
-    "varbit": "bit varying",
-    "varchar": "character varying",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +72,10 @@ def find_function(
 
 def find_cast(signatures: Signatures, source: int, target: int) -> tuple[CastMethod, int]:
     """How an explicit cast goes, and the function that does it (0 where none does)."""
-    way = _way(signatures, source, target)
-    if way is None:
+    conversion = _conversion(signatures, source, target)
+    if conversion is None:
         raise refused(f"a cast from {type_name(signatures, source)} to {type_name(signatures, target)}")
-    return way
+    return conversion
 
 
 def find_length_function(signatures: Signatures, oid: int) -> int:
@@ -140,14 +126,7 @@ def implicitly(signatures: Signatures, source: int, target: int) -> bool:
 
 def type_name(signatures: Signatures, oid: int) -> str:
     """How a type is called in messages."""
-    signature = signatures.types.get(oid)
-    if signature is None:
-        return "unknown" if oid == UNKNOWN else "another type"
-    if signature.element and signature.name.startswith("_"):
-        return f"{type_name(signatures, signature.element)}[]"
-    return (
-        _SQL_NAMES.get(signature.name, signature.name) if signature.schema == "pg_catalog" else signature.name
-    )
+    return type_names.type_name(signatures.types, oid)
 
 
 def _declared(signatures: Signatures, function: FunctionSignature, count: int, variadic: bool) -> Oids | None:
@@ -264,7 +243,7 @@ def _base(signatures: Signatures, oid: int) -> int:
     return oid
 
 
-def _way(signatures: Signatures, source: int, target: int) -> tuple[CastMethod, int] | None:
+def _conversion(signatures: Signatures, source: int, target: int) -> tuple[CastMethod, int] | None:
     source = _base(signatures, source)
     if source == target:
         return CastMethod.RELABEL, 0
@@ -275,8 +254,8 @@ def _way(signatures: Signatures, source: int, target: int) -> tuple[CastMethod, 
     if RECORD in (source, target) or other.kind in ("d", "p"):
         return None
     if one.element and other.element:
-        way = _way(signatures, one.element, other.element)
-        return None if way is None else (CastMethod.ELEMENTS, way[1])
+        conversion = _conversion(signatures, one.element, other.element)
+        return None if conversion is None else (CastMethod.ELEMENTS, conversion[1])
     if _STRING in (one.category, other.category):
         return CastMethod.TEXT, 0
     return None

@@ -80,6 +80,7 @@ class Canonical(Postgres):
     class Generator(PostgresGenerator):
         """Writes operators as operators."""
 
+        MULTI_ARG_DISTINCT = True  # string_agg(DISTINCT a, ',')
         TRANSFORMS: ClassVar = {
             **PostgresGenerator.TRANSFORMS,
             exp.Pow: _write_infix("^"),

@@ -15,8 +15,16 @@ GROUPINGS: Final = "Write one query for each grouping and put UNION ALL between 
 _FROM_HINT: Final = "Keep the rows of the function in a table, and join that."
 
 UNBINDABLE: Final[dict[type[exp.Expr], tuple[str, str]]] = {
+    exp.Adjacent: ("the operator -|-", ELSEWHERE),
     exp.BitString: ("a bit string", "Use an integer, or a text of zeros and ones."),
     exp.Cube: ("CUBE", GROUPINGS),
+    exp.ExtendsLeft: ("the operator &<", ELSEWHERE),
+    exp.ExtendsRight: ("the operator &>", ELSEWHERE),
+    exp.JSONBContainsAllTopKeys: ("the operator ?&", ELSEWHERE),
+    exp.JSONBContainsAnyTopKeys: ("the operator ?|", ELSEWHERE),
+    exp.JSONBDeleteAtPath: ("the operator #-", ELSEWHERE),
+    exp.JSONBPathExists: ("the operator @?", ELSEWHERE),
+    exp.StartsWith: ("the operator ^@", ELSEWHERE),
     exp.Distance: ("the operator <->", ELSEWHERE),
     exp.Dot: (
         "a field of a row, or a function outside pg_catalog",

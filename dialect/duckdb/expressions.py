@@ -19,9 +19,10 @@ from dialect.duckdb.casts import cast_to
 from dialect.duckdb.constants import constant
 from dialect.duckdb.equality import comparable, compared
 from dialect.duckdb.functions import EQUALITIES, FUNCTIONS
+from dialect.duckdb.long_arithmetic import LONG_OPERATORS
 from dialect.duckdb.numbers import NUMERICS, converted, is_number, number_of, value_of
 from dialect.duckdb.rendered import NotWritten, Number, Rendered
-from dialect.expressions.array_elements import element_of, with_element, written_elements
+from dialect.expressions.conditions import condition, over_elements
 from dialect.expressions.scalar import (
     And,
     Array,
@@ -40,14 +41,12 @@ from dialect.expressions.scalar import (
     Not,
     NullIf,
     Or,
-    Quantifier,
     Reference,
     Scalar,
-    Truth,
 )
 from dialect.expressions.storages import common_storage, comparison_storage
 
-_OF_WRITTEN_NUMBERS: Final = frozenset((*NUMERICS, functions.NUMERIC_DIV))
+_OF_WRITTEN_NUMBERS: Final = frozenset((*NUMERICS, *LONG_OPERATORS, functions.NUMERIC_DIV))
 """What has to know how many digits its arguments show."""
 
 StorageOf = Callable[[SqlType], Storage]
@@ -105,39 +104,20 @@ class _Renderer:
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
         match scalar:
-            case And(arguments=arguments):
-                return self._joined(" AND ", arguments, "TRUE")
-            case Or(arguments=arguments):
-                return self._joined(" OR ", arguments, "FALSE")
-            case Not(argument=argument):
-                return f"(NOT {self.render(argument).sql})"
-            case IsNull(argument=argument):
-                return f"({self.render(argument).sql} IS NULL)"
-            case IsTruth(argument=argument, truth=truth):
-                wanted = "TRUE" if truth is Truth.TRUE else "FALSE"
-                return f"({self.render(argument).sql} IS NOT DISTINCT FROM {wanted})"
+            case And() | Or() | Not() | IsNull() | IsTruth():
+                return condition(scalar, lambda part: self.render(part).sql, "IS NOT DISTINCT FROM")
             case IsDistinct(equality=equality):
                 if equality.function not in EQUALITIES:
                     raise NotWritten("IS DISTINCT FROM between values of this type")
                 left, right = (self.render(argument) for argument in equality.arguments)
                 return compared("IS DISTINCT FROM", left, right)
             case ArrayComparison():
-                return self._quantified(scalar)
+                written = over_elements(scalar)
+                if written is None:
+                    raise NotWritten("a comparison with the elements of a computed array")
+                return self.render(written).sql
             case _:
                 assert_never(scalar)
-
-    def _joined(self, word: str, scalars: Sequence[Scalar], none: str) -> str:
-        return f"({word.join(self.render(scalar).sql for scalar in scalars)})" if scalars else none
-
-    def _quantified(self, scalar: ArrayComparison) -> str:
-        comparison, some = scalar.comparison, scalar.quantifier is Quantifier.ANY
-        stand_in = element_of(comparison)
-        assert stand_in is not None
-        elements = written_elements(scalar.array, stand_in.type)
-        if elements is None:
-            raise NotWritten("a comparison with the elements of a computed array")
-        comparisons = [with_element(comparison, element) for element in elements]
-        return self._joined(" OR " if some else " AND ", comparisons, "FALSE" if some else "TRUE")
 
     def _chosen(self, scalar: Case | Coalesce | NullIf) -> Rendered:
         match scalar:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias, assert_never
+from collections.abc import Callable
+from typing import Final, assert_never
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
-from dialect.expressions.scalar import Call
+from dialect.expressions.rendered import Builder as Builder
+from dialect.expressions.rendered import Number as Number
+from dialect.expressions.rendered import Rendered as Rendered
 
 _NAMES: Final = {
     Plain.BOOLEAN: "BOOLEAN",
@@ -31,30 +32,6 @@ _SHORT_SQL: Final = 60
 
 class NotWritten(Exception):
     """An expression that is not written for DuckDB: Spark computes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """SQL of a value, closed in itself, and how the value is stored.
-
-    Of a numeric that is stored as Written and computed here, `number` is what its struct is made of.
-    """
-
-    sql: str
-    storage: Storage
-    number: Number | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A numeric as a decimal, and the digits that it shows behind the point as SQL of an INTEGER."""
-
-    value: Rendered
-    scale: str
-
-
-Builder: TypeAlias = Callable[[Call, Sequence[Rendered]], Rendered]
-"""Writes a call of one function on arguments that are written already."""
 
 
 def duckdb_type(storage: Storage) -> str:

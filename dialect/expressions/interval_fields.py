@@ -35,3 +35,9 @@ def kept_parts(type_: SqlType) -> KeptParts | None:
         return KeptParts(12 if fields == _YEAR else 1, days=False, microseconds=0)
     smallest = next((unit for field, unit in reversed(_UNITS.items()) if fields & field), 0)
     return KeptParts(1, days=True, microseconds=smallest)
+
+
+def modifiers(type_: SqlType) -> str:
+    """The fields and digits as they may follow a qualified name, which DAY TO MINUTE may not."""
+    fields, precision = type_.typmod >> 16 & _ALL, type_.typmod & _WHOLE_PRECISION
+    return str(fields) if precision == _WHOLE_PRECISION else f"{fields}, {precision}"

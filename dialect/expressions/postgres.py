@@ -24,6 +24,7 @@ from catalog.postgres.types import (
     written_type,
 )
 from dialect.expressions.array_elements import element_of, with_element, written_elements
+from dialect.expressions.interval_fields import modifiers
 from dialect.expressions.scalar import (
     And,
     Array,
@@ -72,7 +73,7 @@ def type_name(type_: SqlType) -> str:
             "a constant, or a cast, of this type in the select list", hint="Cast to text instead."
         )
     if type_.oid == INTERVAL and type_.typmod != NO_TYPMOD:
-        raise NotMaintainable("an interval with fields", hint="Write interval alone.")
+        return f"pg_catalog.interval({modifiers(type_)})"
     return f"pg_catalog.{written_type(type_)}"
 
 

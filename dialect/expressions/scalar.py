@@ -94,8 +94,12 @@ BEYOND = -2
 LONG_SUM = -3
 """The oid of long_sum(numeric, numeric[]): a sum and more numbers, however long, without zeros at its end."""
 
-OWN_FUNCTIONS = frozenset((SHOWN, BEYOND, LONG_SUM))
-"""What plans call and PostgreSQL does not have."""
+LONG_ADD, LONG_SUBTRACT, LONG_MULTIPLY = -4, -5, -6
+LONG_ARITHMETIC = frozenset((LONG_ADD, LONG_SUBTRACT, LONG_MULTIPLY))
+"""The operators +, - and * of numerics in a plan whose numbers may have more digits than a decimal holds."""
+
+OWN_FUNCTIONS = frozenset((SHOWN, BEYOND, LONG_SUM, *LONG_ARITHMETIC))
+"""What plans call and PostgreSQL does not have by that oid."""
 
 
 @dataclass(frozen=True, slots=True)

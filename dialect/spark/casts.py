@@ -52,10 +52,10 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
         case CastMethod.FUNCTION if node.function == functions.FLOAT8_NUMERIC:
             return _numeric_to_float(argument)
         case CastMethod.FUNCTION if node.function in _INTEGERS_OF_NUMERIC and _may_be_special(node, argument):
-            convert, name = _FUNCTIONS[node.function], _INTEGERS_OF_NUMERIC[node.function]
+            convert, name = FUNCTIONS[node.function], _INTEGERS_OF_NUMERIC[node.function]
             return refused_conversion(convert, argument, name)
-        case CastMethod.FUNCTION if node.function in _FUNCTIONS:
-            return _FUNCTIONS[node.function](value_of(argument))
+        case CastMethod.FUNCTION if node.function in FUNCTIONS:
+            return FUNCTIONS[node.function](value_of(argument))
         case CastMethod.TEXT:
             return _through_text(node, argument, storage)
     raise unsupported(f"a cast that only PostgreSQL does alike (function {node.function})")
@@ -108,6 +108,9 @@ def _rounded_to(type_: SqlType, argument: Rendered, storage: Storage) -> Rendere
     raise unsupported("a modifier of an array, or of more digits than a decimal has")
 
 
+_INTEGERS: Final = {INT2: "smallint", INT4: "integer", INT8: "bigint"}
+
+
 def _through_text(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
     source, target = node.argument.type.oid, node.type.oid
     if isinstance(node.argument, Constant) and node.argument.text is None:
@@ -117,7 +120,7 @@ def _through_text(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
     if target in _TEXTS and source == NUMERIC:
         return Rendered(text_of(argument), storage if target == BPCHAR else Plain.TEXT)
     if reads_integer(node):
-        return _integer_of_text(argument, storage)
+        return _integer_of_text(argument, storage, _INTEGERS[target])
     raise unsupported("a cast that depends on how PostgreSQL writes or reads a value")
 
 
@@ -130,12 +133,18 @@ def reads_integer(node: Cast) -> bool:
     )
 
 
-def _integer_of_text(argument: Rendered, storage: Storage) -> Rendered:
-    number = cast(argument.sql, storage).sql
-    too_large = f"try_{number} IS NULL AND {argument.sql} IS NOT NULL"
-    read = failing(too_large, "22003", "value out of range for an integer", number)
-    unreadable = f"NOT ({argument.sql} RLIKE {text_literal(_INTEGER)})"
-    return Rendered(failing(unreadable, "22P02", "invalid input syntax for an integer", read), storage)
+def _integer_of_text(argument: Rendered, storage: Storage, type_name: str) -> Rendered:
+    """The integer, or PostgreSQL's words, which show the text."""
+    text, number = argument.sql, cast(argument.sql, storage).sql
+    too_large = _refusing('22003: value "', text, f'" is out of range for type {type_name}')
+    unreadable = _refusing(f'22P02: invalid input syntax for type {type_name}: "', text, '"')
+    read = f"CASE WHEN try_{number} IS NULL AND {text} IS NOT NULL THEN {too_large} ELSE {number} END"
+    is_readable = f"{text} RLIKE {text_literal(_INTEGER)}"
+    return Rendered(f"CASE WHEN NOT ({is_readable}) THEN {unreadable} ELSE {read} END", storage)
+
+
+def _refusing(before: str, text: str, after: str) -> str:
+    return f"raise_error(concat({text_literal(before)}, {text}, {text_literal(after)}))"
 
 
 def _plain(storage: Plain) -> Change:
@@ -185,7 +194,7 @@ def _narrowed(argument: Rendered) -> Rendered:
     return Rendered(checked(result, (argument.sql,), nonzero=(f"{argument.sql} <> 0",)), Plain.FLOAT32)
 
 
-_FUNCTIONS: Final[Mapping[int, Change]] = {
+FUNCTIONS: Final[Mapping[int, Change]] = {
     **dict.fromkeys((754, 481), _plain(Plain.INT64)),
     **dict.fromkeys((313, 480, 2558), _plain(Plain.INT32)),
     **dict.fromkeys((314, 714), _plain(Plain.INT16)),
@@ -206,5 +215,3 @@ _FUNCTIONS: Final[Mapping[int, Change]] = {
     2024: as_timestamp,
     2029: as_date,
 }
-CASTS: Final = frozenset(_FUNCTIONS)
-"""The functions of pg_proc that casts call, so far as they are exact."""

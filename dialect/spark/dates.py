@@ -33,7 +33,6 @@ _EXTRACTS: Final = (6199, 6202)
 _DIFFERENCE: Final = 2031
 _SECONDS: Final = Decimal(18, 6)
 _WHOLE: Final = Decimal(10, 0)
-_MICROSECONDS: Final = "{0} - date_trunc('MINUTE', {0})"
 
 _OF_DATES: Final[Mapping[str, str]] = {
     "year": "CASE WHEN year({0}) > 0 THEN year({0}) ELSE year({0}) - 1 END",

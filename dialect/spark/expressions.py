@@ -5,15 +5,14 @@ What has no exact form is refused by name; so is what Spark would compute but fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from catalog.errors import ELSEWHERE, FeatureNotSupported
-from catalog.postgres.signatures import TypeSignature
-from catalog.postgres.storage import ListOf, Padded, Plain, Shaped, Storage, Written, array_of, storage_of
-from catalog.postgres.types import C_COLLATIONS, JSON, JSONB, NO_COLLATION, TIMETZ, SqlType
-from dialect.expressions.array_elements import element_of, with_element, written_elements
+from catalog.postgres.storage import ListOf, Padded, Plain, Shaped, Written
+from dialect.expressions.conditions import condition, over_elements
+from dialect.expressions.environment import DEFAULT, Environment
 from dialect.expressions.scalar import (
     And,
     Array,
@@ -36,9 +35,8 @@ from dialect.expressions.scalar import (
     Quantifier,
     Reference,
     Scalar,
-    Truth,
 )
-from dialect.expressions.storages import has_forms, unsupported
+from dialect.expressions.storages import unsupported
 from dialect.expressions.walk import inside
 from dialect.spark.casts import cast_to, reads_integer
 from dialect.spark.choices import alike, chosen, first_known, first_of_equals
@@ -46,73 +44,19 @@ from dialect.spark.comparisons import COLLATED, COMPARISONS, EQUALITIES, compare
 from dialect.spark.constants import constant
 from dialect.spark.dates import DATES, has_every_result
 from dialect.spark.equality import comparable
-from dialect.spark.functions import FUNCTIONS, WITH_BLANKS
+from dialect.spark.functions import FUNCTIONS
 from dialect.spark.moments import without_infinity
 from dialect.spark.numbers.numerics import NUMERICS, is_always_exact
 from dialect.spark.numbers.written import converted, is_written_number, value_of
 from dialect.spark.rendered import Rendered, cast, shared
 from dialect.spark.shapes import elements_of
+from dialect.spark.text import WITH_BLANKS
 
 _ELEMENT: Final = "element"
-_UNSORTABLE: Final = {JSON: "json", JSONB: "jsonb", TIMETZ: "time with time zone"}
-_SORTABLE_HINT: Final = "Sort by an expression of another type."
+_SIMILAR: Final = "similar_to_escape"
+"""The function by which PostgreSQL writes SIMILAR TO with the operator ~."""
+
 _COMPUTING: Final = (CastMethod.FUNCTION, CastMethod.LENGTH)
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What expressions leave to their database: what its types are made of, which collations order bytes,
-    and whether its largest and smallest intervals are infinite."""
-
-    types: Mapping[int, TypeSignature] = field(default_factory=dict)
-    binary_collations: frozenset[int] = C_COLLATIONS
-    infinite_intervals: bool = True
-
-    def storage(self, type_: SqlType) -> Storage:
-        """How a value of this type is stored; a domain's as its base type's, an array's by its elements'."""
-        signature = self.types.get(type_.oid)
-        if signature is not None and signature.base:
-            return self.storage(replace(type_, oid=signature.base))
-        if signature is not None and signature.element and signature.category == "A":
-            element = replace(type_, oid=signature.element, collation=NO_COLLATION)
-            return array_of(self.storage(element), type_)
-        return storage_of(type_, signature)
-
-    def computable(self, value: Rendered) -> Rendered:
-        """The value to compute with: here intervals are infinite at their ends, as from PostgreSQL 17 on."""
-        if self.infinite_intervals or value.storage is not Plain.INTERVAL:
-            return value
-        return without_infinity(value)
-
-    def groups_have_forms(self, type_: SqlType) -> bool:
-        """Whether the values of this type that make a group may be written differently.
-
-        Numerics may not: they are trimmed before groups are made. A type that is not stored makes none.
-        """
-        try:
-            storage = self.storage(type_)
-        except FeatureNotSupported:
-            return False
-        return has_forms(storage) and not isinstance(storage, Written)
-
-    def check_order(self, collation: int, what: str) -> None:
-        """Refuse an order that is not that of the bytes."""
-        if collation != NO_COLLATION and collation not in self.binary_collations:
-            raise unsupported(f"{what} under a collation other than C", 'Add COLLATE "C" to the expression.')
-
-    def check_sortable(self, type_: SqlType) -> None:
-        """Refuse to sort values whose stored form has another order than PostgreSQL gives them."""
-        signature = self.types.get(type_.oid)
-        if signature is not None and signature.base:
-            self.check_sortable(SqlType(signature.base))
-        elif signature is not None and signature.element and signature.category == "A":
-            self.check_sortable(SqlType(signature.element))
-        elif type_.oid in _UNSORTABLE or (signature is not None and signature.kind == "e"):
-            name = signature.name if signature is not None else _UNSORTABLE[type_.oid]
-            raise unsupported(f"an order of values of type {name}", _SORTABLE_HINT)
-
-
-DEFAULT: Final = Environment()
 
 
 def render(scalar: Scalar, columns: Mapping[int, Rendered], environment: Environment = DEFAULT) -> Rendered:
@@ -142,6 +86,13 @@ def is_exact(scalar: Scalar, environment: Environment = DEFAULT) -> bool:
     except FeatureNotSupported:
         return False
     return not renderer.inexact
+
+
+def computable(value: Rendered, environment: Environment) -> Rendered:
+    """The value to compute with: here intervals are infinite at their ends, as from PostgreSQL 17 on."""
+    if environment.infinite_intervals or value.storage is not Plain.INTERVAL:
+        return value
+    return without_infinity(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +138,8 @@ class _Renderer:
     def _call(self, call: Call) -> Rendered:
         builder = FUNCTIONS.get(call.function)
         if builder is None:
-            kind = "operator" if call.notation is Notation.OPERATOR else "function"
             raise unsupported(
-                f"the {kind} {call.name} in a condition, a join, a group or an aggregate",
+                f"{self._piece(call)} in a condition, a join, a group or an aggregate",
                 f"{ELSEWHERE} In the outermost select list it can be used.",
             )
         if call.function in COLLATED:
@@ -204,35 +154,33 @@ class _Renderer:
         taken = [_taken(call, argument) for argument in arguments]
         return shared(taken, lambda given: builder(call, given))
 
+    def _piece(self, call: Call) -> str:
+        """The call as a message names it, with the types that an operator is given."""
+        if call.notation is not Notation.OPERATOR:
+            return f"the function {call.name}"
+        if any(isinstance(operand, Call) and operand.name == _SIMILAR for operand in call.arguments):
+            return "SIMILAR TO"
+        types = dict.fromkeys(self.environment.type_name(argument.type) for argument in call.arguments)
+        return f"the operator {call.name} for {' and '.join(types)}"
+
     def _computable(self, scalar: Scalar, operand: Rendered) -> Rendered:
-        computable = self.environment.computable(operand)
-        if computable is not operand:
+        value = computable(operand, self.environment)
+        if value is not operand:
             self.inexact.append(scalar)
-        return computable
+        return value
 
     def _truth(self, scalar: And | Or | Not | IsNull | IsTruth | IsDistinct | ArrayComparison) -> str:
         match scalar:
-            case And(arguments=arguments):
-                return self._joined(" AND ", arguments, "TRUE")
-            case Or(arguments=arguments):
-                return self._joined(" OR ", arguments, "FALSE")
             case Not(argument=IsDistinct(equality=equality)):
                 return compared("<=>", *self._compared(equality))
-            case Not(argument=argument):
-                return f"(NOT {self.render(argument).sql})"
-            case IsNull(argument=argument):
-                return f"({self.render(argument).sql} IS NULL)"
-            case IsTruth(argument=argument, truth=truth):
-                return f"({self.render(argument).sql} <=> {'TRUE' if truth is Truth.TRUE else 'FALSE'})"
+            case And() | Or() | Not() | IsNull() | IsTruth():
+                return condition(scalar, lambda part: self.render(part).sql, "<=>")
             case IsDistinct(equality=equality):
                 return f"(NOT {compared('<=>', *self._compared(equality))})"
             case ArrayComparison():
                 return self._quantified(scalar)
             case _:
                 assert_never(scalar)
-
-    def _joined(self, word: str, scalars: Sequence[Scalar], none: str) -> str:
-        return f"({word.join(self.render(scalar).sql for scalar in scalars)})" if scalars else none
 
     def _compared(self, equality: Call) -> tuple[Rendered, Rendered]:
         if equality.function not in EQUALITIES:
@@ -241,19 +189,15 @@ class _Renderer:
         return left, right
 
     def _quantified(self, scalar: ArrayComparison) -> str:
-        comparison, some = scalar.comparison, scalar.quantifier is Quantifier.ANY
-        stand_in = element_of(comparison)
-        assert stand_in is not None
-        elements = written_elements(scalar.array, stand_in.type)
-        if elements is not None:
-            comparisons = [with_element(comparison, element) for element in elements]
-            return self._joined(" OR " if some else " AND ", comparisons, "FALSE" if some else "TRUE")
+        written = over_elements(scalar)
+        if written is not None:
+            return self.render(written).sql
         array = elements_of(self.render(scalar.array))
         assert isinstance(array.storage, ListOf)
         stand_in_value = Rendered(_ELEMENT, array.storage.element)
         inner = _Renderer(self.columns, self.environment, stand_in_value, self.inexact)
-        condition = inner.render(comparison).sql
-        return f"{'exists' if some else 'forall'}({array.sql}, {_ELEMENT} -> {condition})"
+        function = "exists" if scalar.quantifier is Quantifier.ANY else "forall"
+        return f"{function}({array.sql}, {_ELEMENT} -> {inner.render(scalar.comparison).sql})"
 
     def _chosen(self, scalar: Case | Coalesce | NullIf | Extreme | Array) -> Rendered:
         match scalar:

@@ -11,9 +11,7 @@ from dialect.spark.numbers.floats import FLOATS
 from dialect.spark.numbers.integers import INTEGERS
 from dialect.spark.numbers.numerics import NUMERICS
 from dialect.spark.rendered import Builder
-from dialect.spark.text import TEXTS, WITH_BLANKS
-
-__all__ = ["FUNCTIONS", "WITH_BLANKS"]
+from dialect.spark.text import TEXTS
 
 FUNCTIONS: Final[Mapping[int, Builder]] = {
     **COMPARISONS,

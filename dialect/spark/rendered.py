@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, assert_never
+from dataclasses import replace
+from typing import Final, assert_never
 
 from catalog.postgres.storage import (
     Decimal,
@@ -15,7 +15,9 @@ from catalog.postgres.storage import (
     Storage,
     Written,
 )
-from dialect.expressions.scalar import Call
+from dialect.expressions.rendered import Builder as Builder
+from dialect.expressions.rendered import Number as Number
+from dialect.expressions.rendered import Rendered as Rendered
 
 _NAMES: Final = {
     Plain.BOOLEAN: "BOOLEAN",
@@ -36,36 +38,6 @@ _NAMES: Final = {
 _SIGNED_DIGITS: Final = 34
 _LONG_SQL: Final = 500
 INTERVAL_PARTS: Final = ("months", "days", "microseconds")
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """Spark SQL of a value, closed in itself, and how the value is stored.
-
-    Of a numeric that is stored as Written and computed here `number` is what its struct is made of.
-    """
-
-    sql: str
-    storage: Storage
-    number: Number | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A numeric as a decimal, and the digits that it shows behind the point as Spark SQL of an INT.
-
-    `whole`: it is the value in every row; else computing it is an error where the value has no decimal.
-    Where it is computed and may be NaN or infinite, `shadow` is so too: the same in double precision.
-    """
-
-    value: Rendered
-    scale: str
-    whole: bool
-    shadow: str | None = None
-
-
-Builder: TypeAlias = Callable[[Call, Sequence[Rendered]], Rendered]
-"""Writes a call of one function on arguments that are written already."""
 
 
 def spark_type(storage: Storage) -> str:

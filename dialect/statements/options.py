@@ -229,14 +229,14 @@ def read_setting(name: str, value: str, name_position: int, value_position: int)
 
 def check_together(settings: tuple[Setting, ...]) -> None:
     """Refuse an option given twice, and options that exclude each other."""
-    seen: set[str] = set()
+    given: set[str] = set()
     for setting in settings:
-        if setting.name in seen:
+        if setting.name in given:
             raise InvalidParameterValue(
                 f"option {setting.name} specified more than once", position=setting.position
             )
-        seen.add(setting.name)
-        if {"FINAL_WORK", "LATENCY_GOAL"} <= seen:
+        given.add(setting.name)
+        if {"FINAL_WORK", "LATENCY_GOAL"} <= given:
             raise InvalidParameterValue(
                 "FINAL_WORK and LATENCY_GOAL exclude each other",
                 hint="Give one of them.",

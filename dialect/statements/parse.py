@@ -147,7 +147,15 @@ def create(reader: Reader, text: str) -> CreateStandingQuery:
         reader.accept("WITH", "DATA")
     reader.end()
     check_together(settings)
-    return CreateStandingQuery(name, query, columns, settings, replace, if_not_exists, with_data)
+    return CreateStandingQuery(
+        name=name,
+        query=query,
+        columns=columns,
+        settings=settings,
+        replace=replace,
+        if_not_exists=if_not_exists,
+        with_data=with_data,
+    )
 
 
 def column_list(reader: Reader) -> tuple[str, ...]:
@@ -240,19 +248,36 @@ def refresh(reader: Reader, _text: str) -> RefreshStandingQuery:
 
 
 def verify(reader: Reader, _text: str) -> VerifyStandingQuery:
-    """`VERIFY STANDING QUERY name`."""
+    """`VERIFY STANDING QUERY name [USING SPARK | POSTGRES]`."""
     reader.expect("VERIFY", *_OBJECT)
     name = reader.name()
+    using = _compared_with(reader) if reader.accept("USING") else None
     reader.end()
-    return VerifyStandingQuery(name)
+    return VerifyStandingQuery(name, using)
+
+
+def _compared_with(reader: Reader) -> str:
+    """What a result is verified with; the choices are named where it is none of them."""
+    for word in COMPARED_WITH:
+        if reader.accept(word):
+            return word
+    try:
+        reader.fail()
+    except MalformedStatement as error:
+        error.hint = f"USING takes {' or '.join(COMPARED_WITH)}."
+        raise
 
 
 def show(reader: Reader, _text: str) -> ShowStandingQueries:
-    """`SHOW STANDING QUERIES`, `SHOW STANDING QUERY name`."""
+    """`SHOW STANDING QUERIES [VERBOSE]`, `SHOW STANDING QUERY name`."""
     reader.expect("SHOW", "STANDING")
-    name = None if reader.accept("QUERIES") else (reader.skip(), reader.name())[1]
+    if reader.accept("QUERIES"):
+        shown = ShowStandingQueries(None, reader.accept("VERBOSE"))
+    else:
+        reader.skip()
+        shown = ShowStandingQueries(reader.name())
     reader.end()
-    return ShowStandingQueries(name)
+    return shown
 
 
 def show_version(_reader: Reader, _text: str) -> ShowVersion:
@@ -287,5 +312,8 @@ def explain(reader: Reader, text: str) -> ExplainStandingQuery:
         return ExplainStandingQuery(name, frozenset(options), layout)
     return ExplainStandingQuery(create(reader, text), frozenset(options), layout)
 
+
+COMPARED_WITH: Final = ("POSTGRES", "SPARK")
+"""What VERIFY may compare a result with."""
 
 _VERBS: Final[dict[str, Parser]] = {"ALTER": alter, "DROP": drop, "REFRESH": refresh, "VERIFY": verify}

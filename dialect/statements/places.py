@@ -14,6 +14,8 @@ from pglast.enums import GroupingSetKind, LimitOption, SubLinkType
 from pglast.parser import ParseError, parse_sql, scan
 from pglast.visitors import Visitor
 
+from catalog.postgres.type_names import SQL_NAMES
+
 Places: TypeAlias = dict[str, dict[str, int]]
 """Kind of piece → its name → position in the client's text (characters, from 0)."""
 
@@ -53,6 +55,8 @@ _CALLED: Final = re.compile(r"(?:function|aggregate|operator) ([^\s(,]+)")
 def place_of(piece: str, places: Places) -> int | None:
     """Where a piece stands that the binder or the planner has refused by this name, if the map says so."""
     construct = places.get("construct", {}).get(piece)
+    if piece.startswith("SIMILAR TO"):
+        piece = "the operator ~"
     called = _CALLED.search(piece)
     if construct is not None or called is None:
         return construct
@@ -156,7 +160,9 @@ class _Finder(Visitor):
         name, location = last_name(node.typeName.names), node.typeName.location
         self._note("type", name, location)
         self._note("function", name, location)  # The function behind a cast has the type's name.
-        self._note("cast", f"a conversion between text and {name}", location)
+        array = "[]" if node.typeName.arrayBounds else ""
+        shown = f"{SQL_NAMES.get(name, name)}{array}"
+        self._note("cast", f"a conversion between text and {shown}", location)
         self._casts.append(location)
 
     def note_only_cast(self) -> None:

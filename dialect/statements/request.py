@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from catalog.errors import Error
 from dialect.statements.options import without_effect
 from dialect.statements.places import places_in
-from dialect.statements.render import literal, quoted_name
+from dialect.statements.quoting import literal, quoted_name
 from dialect.statements.statement import (
     EXPLAIN_WITHOUT_EFFECT,
     Alteration,
@@ -34,8 +34,23 @@ from dialect.statements.statement import (
 
 Request: TypeAlias = dict[str, Any]
 
-SHOWN: Final = ("schema", "name", "owner", "status", "detail", "trigger", "goal", "position")
-"""Columns of SHOW STANDING QUERIES: those of the view `gavial.shown`."""
+SHOWN: Final = (
+    "schema",
+    "name",
+    "owner",
+    "status",
+    "detail",
+    "trigger",
+    "last_result",
+    "next_trigger",
+    "late_by",
+    "goal",
+    "measured",
+)
+"""Columns of SHOW STANDING QUERIES: of the view `gavial.shown`."""
+
+SHOWN_IF_VERBOSE: Final = ("predicted", "position")
+"""Those that are behind them with VERBOSE."""
 
 _BLOCK: Final = "$gavial$"
 
@@ -57,12 +72,13 @@ def call_for(statement: Statement, *, alone: bool = True) -> str:
             return perform("DROP STANDING QUERY", *(shared | named(name) for name in names))
         case RefreshStandingQuery(names=names):
             return call("refresh", "REFRESH STANDING QUERY", *(named(name) for name in names))
-        case VerifyStandingQuery(name=name):
-            return verify_call(name)
+        case VerifyStandingQuery(name=name, using=using):
+            return verify_call(name, using)
         case ShowVersion():
             return tagged("gavial.installation", ('version AS "gavial.version"',), "SHOW")
-        case ShowStandingQueries(name=name):
-            return tagged("gavial.shown", SHOWN, "SHOW") if name is None else show_call(name)
+        case ShowStandingQueries(name=name, verbose=verbose):
+            columns = SHOWN + SHOWN_IF_VERBOSE if verbose else SHOWN
+            return tagged("gavial.shown", columns, "SHOW") if name is None else show_call(name)
         case ExplainStandingQuery():
             return explain_call(statement)
         case CommentOnStandingQuery(name=name, text=text):
@@ -149,11 +165,12 @@ def show_call(name: Name) -> str:
     return tagged(f"gavial.show({target}, {as_json(named(name))})", ("property", "value"), "SHOW")
 
 
-def verify_call(name: Name) -> str:
-    """VERIFY as a query: the rows in which an answer differs from PostgreSQL's."""
+def verify_call(name: Name, using: str | None = None) -> str:
+    """VERIFY as a query: the rows in which a result differs from what it is compared with."""
     target = f"pg_catalog.to_regclass({literal(quoted_name(name))})"
     columns = ("side", 'row_text AS "row"', "count")
-    return tagged(f"gavial.verify({target}, {as_json(named(name))})", columns, "VERIFY STANDING QUERY")
+    request = named(name) | ({} if using is None else {"using": using.lower()})
+    return tagged(f"gavial.verify({target}, {as_json(request)})", columns, "VERIFY STANDING QUERY")
 
 
 def explain_call(explain: ExplainStandingQuery) -> str:

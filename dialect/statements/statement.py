@@ -114,16 +114,18 @@ class RefreshStandingQuery:
 
 @dataclass(frozen=True, slots=True)
 class VerifyStandingQuery:
-    """`VERIFY STANDING QUERY name`."""
+    """`VERIFY STANDING QUERY name [USING SPARK | POSTGRES]`."""
 
     name: Name
+    using: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShowStandingQueries:
-    """`SHOW STANDING QUERIES`, or `SHOW STANDING QUERY name`."""
+    """`SHOW STANDING QUERIES [VERBOSE]`, or `SHOW STANDING QUERY name`."""
 
     name: Name | None = None
+    verbose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class ShowVersion:
 
 EXPLAIN_BY_DEFAULT: Final = frozenset({"COSTS"})
 """Options of EXPLAIN that are on where they are not given."""
-EXPLAIN_WITHOUT_EFFECT: Final = ("SHARING", "STATE")
+EXPLAIN_WITHOUT_EFFECT: Final = ("SHARING",)
 """Options of EXPLAIN that have nothing to show yet."""
 
 

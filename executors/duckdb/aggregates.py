@@ -20,8 +20,8 @@ from dialect.duckdb.equality import (
 )
 from dialect.duckdb.numbers import value_of
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
-from executors.duckdb.relation import Relation, selection
 from executors.rows import WEIGHT
+from executors.sql.relation import Relation, selection
 from planner.algebra.logical import SINGLE, AggregateCall, Aggregated, Field, Order
 from planner.delta.weighted import Tallied, Tally
 
@@ -56,7 +56,7 @@ def _by(child: Relation, keys: Sequence[Field], outcome: dict[int, Rendered]) ->
     columns = {field.column: group_value(inputs[field.column]) for field in keys} | outcome
     # Without keys there is one group, also where a count is all that is asked for.
     grouping = f" GROUP BY {by}" if keys else "" if outcome else " HAVING count(*) >= 0"
-    return selection(columns, "1", f"FROM ({child.sql}) AS x{grouping}")
+    return selection(columns, bigint("1"), f"FROM {child.source('x')}{grouping}")
 
 
 def _tally(column: Tallied, inputs: Mapping[int, Rendered], write: Write) -> Rendered:
@@ -118,12 +118,17 @@ def _extreme(
 def _listed(
     call: AggregateCall, value: Rendered, inputs: Mapping[int, Rendered], write: Write, condition: str
 ) -> Rendered:
-    """array_agg of rows that are there once, in the call's order; without one in that of the values."""
-    keys = call.order or (Order(call.arguments[0], descending=False, nulls_first=False),)
+    """array_agg of rows that are there once, in the call's order and then in that of the values."""
+    keys = (*call.order, Order(call.arguments[0], descending=False, nulls_first=False))
     order = ", ".join([*(order_by(key, write(key.value, inputs)) for key in keys), *forms(value)])
     values = f"list({value.sql} ORDER BY {order}){condition}"
     repeated = f"coalesce(max({_WEIGHT}){condition}, 1) > 1"
     return Rendered(unless(repeated, values), ListOf(value.storage))
+
+
+def bigint(sql: str) -> str:
+    """A weight, in 64 bits."""
+    return f"CAST({sql} AS BIGINT)"
 
 
 def order_by(order: Order, value: Rendered) -> str:

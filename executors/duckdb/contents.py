@@ -1,44 +1,49 @@
 """Contents of buffers in DuckDB's own form: what firings read again and again is decoded once.
 
 A file never changes, so what is held of it cannot be wrong; what is not held is read from the file. Tables of
-rows are kept for each folder of files, which is a buffer, with the columns that were asked for; the least
-recently used goes first when there is no room. Nothing of it outlives the process.
+rows are kept for each folder of files, which is a buffer, with the columns that were asked for. Nothing of it
+outlives the process.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import duckdb
 
-from catalog.postgres.storage import Decimal, Plain, Storage
+from catalog.postgres.storage import Plain, Storage
 from dialect.duckdb.rendered import cast, text_literal
-from executors.rows import WEIGHT, Schema, name_of
+from executors.duckdb.idle import given_up
+from executors.duckdb.whole_files import WholeFiles
+from executors.duckdb.widths import width
+from executors.rows import WEIGHT
 
-FEWEST_ROWS: Final = 5_000
-"""Fewer rows than these are read from their files as fast."""
+FEWEST_ROWS: Final = int(os.environ.get("GAVIAL_FEWEST_HELD_ROWS", 5_000))
+"""Fewer rows than these are read from their files as fast; tests with small tables lower it."""
 
 MOST_OTHERS: Final = 200
-"""With more files that are not read, and may be gone, a folder is read anew."""
+"""With more files that are not read, and may be merged away, their rows are dropped."""
 
 _FILE: Final = "file_number"
-_LONG: Final = (Plain.TEXT, Plain.JSONB, Plain.BYTES, Plain.INTERVAL)
-_SHORT_DIGITS: Final = 18
-_SHORT_BYTES: Final = 8
-_LONG_BYTES: Final = 24
 
 
 @dataclass(slots=True)
 class _Held:
-    """The rows of a folder's files: `columns` by their names in the files, `files` by their paths."""
+    """The rows of a folder's files: `columns` by their names in the files.
 
+    By their paths: `files`, the number by which their rows are known, and `counts`, how many these are.
+    `numbers`: how many files were given one so far. `last_use`: the firing that read them last.
+    """
+
+    folder: str
     table: str
     columns: Mapping[str, Storage]
     files: dict[str, int] = field(default_factory=dict)
-    rows: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    numbers: int = 0
     last_use: int = 0
 
     def has(self, columns: Mapping[str, Storage]) -> bool:
@@ -46,82 +51,73 @@ class _Held:
         return all(self.columns.get(name) == storage for name, storage in columns.items())
 
     @property
+    def rows(self) -> int:
+        """How many rows are held."""
+        return sum(self.counts.values())
+
+    @property
+    def width(self) -> int:
+        """About how many bytes a row takes."""
+        return sum(map(width, (*self.columns.values(), Plain.INT64, Plain.INT32)))
+
+    @property
     def bytes(self) -> int:
         """About how much memory the rows take."""
-        return self.rows * sum(map(_width, (*self.columns.values(), Plain.INT64, Plain.INT32)))
-
-
-def _width(storage: Storage) -> int:
-    match storage:
-        case Plain():
-            return _LONG_BYTES if storage in _LONG else _SHORT_BYTES
-        case Decimal(precision=precision):
-            return _SHORT_BYTES if precision <= _SHORT_DIGITS else _LONG_BYTES
-        case _:
-            return _LONG_BYTES
+        return self.rows * self.width
 
 
 def _among(held: _Held, files: Mapping[str, int]) -> str:
     """Whether a row is of these files: the same firing may read further ones, which are loaded later."""
     others = [str(number) for path, number in held.files.items() if path not in files]
-    earlier = f"{_FILE} < {len(held.files)}"
+    earlier = f"{_FILE} < {held.numbers}"
     return f"{earlier} AND {_FILE} NOT IN ({', '.join(others)})" if others else earlier
 
 
 class Contents:
     """Rows that are held in the database of a connection, up to so many bytes."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, most_bytes: int) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, most_bytes: int, fewest_rows: int = FEWEST_ROWS
+    ) -> None:
         self._connection = connection
         self._most_bytes = most_bytes
+        self._fewest_rows = fewest_rows
         self._held: dict[str, _Held] = {}
         self._asked: dict[str, dict[str, Storage]] = {}
         self._not_held: set[str] = set()
-        self._in_use: set[str] = set()
-        self._uses = 0
+        self._firings = 0
+        self._tables = 0
 
     def begin(self) -> None:
-        """Begin a firing: until the next one begins, what it reads is not dropped to make room."""
-        self._in_use.clear()
+        """Begin a firing: until the next one begins, what it reads is not dropped."""
+        self._firings += 1
 
-    def select(
-        self, files: Mapping[str, int], schema: Schema, names: Mapping[int, str]
-    ) -> tuple[str | None, Sequence[str]]:
-        """A SELECT of the rows of some of these files, and the other files.
+    def source(self, files: WholeFiles) -> str | None:
+        """Where the rows of these files are held, as it stands behind FROM; None where the files are read.
 
-        `files` has how many rows each file has. A folder is held from the second time on that many rows of it
-        are read.
+        A folder is held from the second time on that many rows of it are read.
         """
-        folders = {os.path.dirname(path) for path in files}
-        if len(folders) != 1 or sum(files.values()) < FEWEST_ROWS:
-            return None, list(files)
-        [folder] = folders
-        if folder in self._not_held:
-            return None, list(files)
-        wanted = {names[column]: storage for column, storage in schema.items()}
+        folder, wanted = files.folder, files.columns
+        if files.total < self._fewest_rows or folder in self._not_held:
+            return None
         is_first = folder not in self._asked
         self._asked[folder] = {**self._asked.get(folder, {}), **wanted}
+        if is_first:
+            return None
         held = self._held.get(folder)
-        if is_first or (folder in self._in_use and (held is None or not held.has(wanted))):
-            return None, list(files)
-        if held is None or not held.has(wanted) or len(held.files.keys() - files.keys()) > MOST_OTHERS:
+        is_in_use = held is not None and held.last_use == self._firings
+        if held is None or not held.has(wanted):
+            if is_in_use:
+                return None
             held = self._hold(folder)
-        missing = [path for path in files if path not in held.files]
-        held.rows += sum(files[path] for path in missing)
-        if not self._has_room(folder):
-            self.drop(folder)
-            return None, list(files)
-        try:
-            self._load(held, missing)
-        except duckdb.BinderException:  # a file is older than one of its table's columns
-            self.drop(folder)
-            self._not_held.add(folder)
-            return None, list(files)
-        self._uses += 1
-        held.last_use = self._uses
-        self._in_use.add(folder)
-        columns = "".join(f"{names[column]} AS {name_of(column)}, " for column in schema)
-        return f"SELECT {columns}{WEIGHT} FROM {held.table} WHERE {_among(held, files)}", []
+        elif not is_in_use:
+            self._drop_others(held, files.rows)
+        if not self._load(held, files.rows):
+            if not is_in_use:
+                self.drop(folder)
+            return None
+        held.last_use = self._firings
+        return f"{held.table} WHERE {_among(held, files.rows)}"
 
     def drop(self, folder: str) -> None:
         """Forget what is held of a folder."""
@@ -138,39 +134,54 @@ class Contents:
         """Begin to hold the folder from scratch, with the columns that were asked for so far."""
         columns = self._asked[folder]
         self.drop(folder)
-        self._uses += 1
-        held = _Held(f"contents_{self._uses}", columns)
+        self._tables += 1
+        held = self._held[folder] = _Held(folder, f"contents_{self._tables}", columns)
         typed = "".join(f"{cast('NULL', storage).sql} AS {name}, " for name, storage in columns.items())
         self._connection.execute(
             f"CREATE TABLE {held.table} AS SELECT {typed}CAST(NULL AS BIGINT) AS {WEIGHT}, "
             f"CAST(NULL AS INTEGER) AS {_FILE} WHERE FALSE"
         )
-        self._held[folder] = held
         return held
 
-    def _load(self, held: _Held, paths: Sequence[str]) -> None:
-        if not paths:
-            return
+    def _load(self, held: _Held, files: Mapping[str, int]) -> bool:
+        """Hold the rows of these files too; False where that cannot be."""
+        missing = {path: rows for path, rows in files.items() if path not in held.files}
+        if not missing:
+            return True
+        if not self._has_room(held, sum(missing.values())):
+            return False
         columns = "".join(f"{cast(name, storage).sql}, " for name, storage in held.columns.items())
-        numbers = {path: len(held.files) + place for place, path in enumerate(paths)}
+        numbers = {path: held.numbers + place for place, path in enumerate(missing)}
         selects = (
             f"SELECT {columns}{WEIGHT}, {number} FROM read_parquet([{text_literal(path)}], "
             "hive_partitioning = false)"
             for path, number in numbers.items()
         )
-        self._connection.execute(f"INSERT INTO {held.table} {' UNION ALL '.join(selects)}")
+        try:
+            self._connection.execute(f"INSERT INTO {held.table} {' UNION ALL '.join(selects)}")
+        except duckdb.BinderException:  # a file is older than one of its table's columns
+            self._not_held.add(held.folder)
+            return False
         held.files.update(numbers)
+        held.counts.update(missing)
+        held.numbers += len(numbers)
+        return True
 
-    def _has_room(self, folder: str) -> bool:
-        """Whether all that is held fits, after the least recently used of the others were dropped."""
-        others = sorted(
-            (name for name in self._held if name != folder), key=lambda name: self._held[name].last_use
-        )
-        for other in others:
-            if self._bytes() <= self._most_bytes:
-                break
-            self.drop(other)
-        return self._bytes() <= self._most_bytes
+    def _drop_others(self, held: _Held, files: Mapping[str, int]) -> None:
+        """Drop the rows of files that are not read, where there are many: merging often replaces files."""
+        others = held.files.keys() - files.keys()
+        if len(others) <= MOST_OTHERS:
+            return
+        numbers = ", ".join(str(held.files.pop(path)) for path in sorted(others))
+        self._connection.execute(f"DELETE FROM {held.table} WHERE {_FILE} IN ({numbers})")
+        for path in others:
+            del held.counts[path]
 
-    def _bytes(self) -> int:
-        return sum(held.bytes for held in self._held.values())
+    def _has_room(self, held: _Held, rows: int) -> bool:
+        """Whether so many further rows fit, after what this firing does not read was dropped."""
+        needed = rows * held.width + sum(other.bytes for other in self._held.values())
+        others = [other for other in self._held.values() if other is not held]
+        gone = given_up(others, needed - self._most_bytes, used_before=self._firings)
+        for other in gone or ():
+            self.drop(other.folder)
+        return gone is not None

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from catalog.errors import DamagedBatch, EngineFailed, NotMaintainable
+from dialect.expressions.environment import Environment
 from dialect.expressions.scalar import Call
-from dialect.spark.expressions import Environment
-from executors.executor import Buffers, Firing, InFile, InMemory, Outcome, Part, range_at
+from executors.executor import Buffers, Engine, Executor, Firing, InFile, InMemory, Outcome, Part, range_at
 from executors.reference.arrow import as_changes, as_table, require_values
 from executors.reference.firing import Changes, consolidated
 from executors.reference.values.functions import FUNCTIONS, LENIENT
@@ -28,7 +28,7 @@ from planner.algebra.logical import Field
 from planner.delta.weighted import DeltaPlan, Guard, Moment, NodeBuffer
 
 
-class ReferenceEngine:
+class ReferenceEngine(Engine):
     """The engine that computes in plain Python, in the process that asks."""
 
     name = "plain Python"
@@ -58,7 +58,7 @@ class ReferenceEngine:
         return ReferenceExecutor()
 
 
-class ReferenceExecutor:
+class ReferenceExecutor(Executor):
     """Evaluates one subplan after the other; `executors/executor.py` says what each method owes."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class ReferenceExecutor:
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
         """Evaluate every step by its definition."""
-        rows_in = sum(buffers.count(buffer, firing.ranges[buffer]) for buffer in firing.changed)
+        rows_in = firing.rows_in(buffers)
         if rows_in == 0 and not firing.first:
             return Outcome(as_table([], firing.schema), 0, 0)
         self._interrupted.clear()
@@ -77,17 +77,6 @@ class ReferenceExecutor:
             changes = stored.steps[firing.subplan.steps[-1].number]
             return Outcome(as_table(changes, firing.schema), rows_in, 1, ReferenceEngine.name)
 
-    def warm(self) -> None:
-        """Do nothing: nothing is slow to begin."""
-
-    @property
-    def waits_for(self) -> None:
-        """Nothing: it has been started."""
-
-    def has_ended(self) -> bool:
-        """It never ends before the process does."""
-        return False
-
     def processor_seconds(self) -> float:
         """The seconds of a processor that the asking thread has spent."""
         return time.thread_time()
@@ -95,9 +84,6 @@ class ReferenceExecutor:
     def interrupt(self) -> None:
         """End the firing at its next row."""
         self._interrupted.set()
-
-    def close(self) -> None:
-        """Do nothing: nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError, EngineFailed, EngineLost, Error
-from dialect.spark.expressions import Environment
-from executors.executor import Buffers, Firing, Outcome
+from dialect.expressions.environment import Environment
+from executors.executor import Buffers, Engine, Executor, Firing, Outcome
 from executors.rows import Schema
 from executors.settings import EngineSettings
 from executors.spark.compile.subplan import compile_subplan, schemas_of
 from executors.spark.failures import FAILURES, MORE_MEMORY, as_error, first_line
-from executors.spark.firing import NAME, fire
+from executors.spark.firing import BROADCAST_ROWS, NAME, fire
 from executors.spark.processor import processor_seconds
 from executors.spark.session import (
     BROKEN,
@@ -34,25 +34,22 @@ _ANYTHING: Final = """
 """
 
 
-class SparkExecutor:
+class SparkExecutor(Executor):
     """One session; `executors/executor.py` says what each method owes."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, broadcast_rows: int = BROADCAST_ROWS) -> None:
         self.session = session
+        self._broadcast_rows = broadcast_rows
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
         """Run the subplan as one statement."""
         with errors_in_our_words():
-            return fire(self.session, firing, buffers)
+            return fire(self.session, firing, buffers, self._broadcast_rows)
 
     def warm(self) -> None:
         """Have Java load what every firing needs."""
         with errors_in_our_words():
             self.session.sql(_ANYTHING).toArrow()
-
-    @property
-    def waits_for(self) -> None:
-        """Nothing: it has been started."""
 
     def has_ended(self) -> bool:
         """Whether the Java process has; then nothing is left of the session."""
@@ -74,7 +71,7 @@ class SparkExecutor:
         close_session(self.session)
 
 
-class SparkEngine:
+class SparkEngine(Engine):
     """Spark on this machine, on a cluster, or behind Spark Connect."""
 
     name = NAME

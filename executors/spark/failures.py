@@ -60,7 +60,11 @@ _TYPES: Final[Mapping[str, str]] = {
 _UNNAMED: Final = re.compile(r"\bArithmeticException: (?:long|integer) overflow")
 _CAST: Final = re.compile(r'cannot be cast to "(\w+)')
 _DIGITS: Final = re.compile(r"Decimal\((\d+), (\d+)\)")
-_ANY_NUMBER: Final = "value overflows numeric format"
+_IN_THE_QUERY: Final = "for computing in a condition or an aggregate"
+_FEWER_DIGITS: Final = (
+    "The outermost select list, above all aggregates, is computed by PostgreSQL, and has no such limit. "
+    "Elsewhere a cast to double precision may do."
+)
 
 
 FAILURES: Final = (PySparkException, Py4JJavaError)
@@ -81,13 +85,14 @@ def as_error(error: PySparkException | Py4JJavaError) -> Error | None:
     trace = _trace(error)
     raised = _RAISED.search(trace)
     if raised and raised[1] in _ERRORS:
-        return _ERRORS[raised[1]](raised[2])
+        hint = _FEWER_DIGITS if raised[2].endswith(_IN_THE_QUERY) else None
+        return _ERRORS[raised[1]](raised[2], hint=hint)
     if _DISK.search(trace):
         hint = "Free space there. Nothing is lost, and it is tried again by itself."
         return DiskFull("the disk that Spark works on is full", detail=first_line(error), hint=hint)
     for condition, words in _CONDITION.findall(trace):
-        if (told := _as_postgresql(condition, words)) is not None:
-            return told
+        if (known_error := _as_postgresql(condition, words)) is not None:
+            return known_error
     if _UNNAMED.search(trace):
         return DatetimeOverflow("timestamp out of range")
     if _MEMORY.search(trace):
@@ -108,18 +113,20 @@ def _as_postgresql(condition: str, words: str) -> Error | None:
         case "DIVIDE_BY_ZERO" | "REMAINDER_BY_ZERO" | "INTERVAL_DIVIDED_BY_ZERO":
             return DivisionByZero("division by zero")
         case "ARITHMETIC_OVERFLOW" if "decimal" in words:
-            return NumericValueOutOfRange(_ANY_NUMBER)
+            return _too_many_digits()
         case "ARITHMETIC_OVERFLOW":
             # Of no type that is told; `dialect/spark/numbers/integers.py` computes all smaller ones as
             # bigint.
             return NumericValueOutOfRange(_TYPES["BIGINT"])
         case "CAST_OVERFLOW":
             cast = _CAST.search(words)
-            return NumericValueOutOfRange(_TYPES.get(cast[1], _ANY_NUMBER) if cast else _ANY_NUMBER)
+            return (
+                NumericValueOutOfRange(_TYPES[cast[1]]) if cast and cast[1] in _TYPES else _too_many_digits()
+            )
         case "NUMERIC_VALUE_OUT_OF_RANGE":
             return _field_overflow(words)
         case "NUMERIC_OUT_OF_SUPPORTED_RANGE":
-            return NumericValueOutOfRange(_ANY_NUMBER)
+            return _too_many_digits()
         case "DATETIME_OVERFLOW" | "DATETIME_FIELD_OUT_OF_BOUNDS":
             return DatetimeOverflow("date/time field value out of range")
         case "INTERVAL_ARITHMETIC_OVERFLOW":
@@ -130,11 +137,20 @@ def _as_postgresql(condition: str, words: str) -> Error | None:
             return None
 
 
+def _too_many_digits() -> Error:
+    """What no decimal of Spark's holds; PostgreSQL would compute it."""
+    return NumericValueOutOfRange(
+        f"a number has too many digits {_IN_THE_QUERY}",
+        detail=f"There a number has at most {MAX_DIGITS} digits in all.",
+        hint=_FEWER_DIGITS,
+    )
+
+
 def _field_overflow(words: str) -> Error:
     """The error, with PostgreSQL's DETAIL where a declared type, not the greatest, lacks the digits."""
     digits = _DIGITS.search(words)
     if digits is None or int(digits[1]) == MAX_DIGITS:
-        return NumericValueOutOfRange(_ANY_NUMBER)
+        return _too_many_digits()
     precision, scale = int(digits[1]), int(digits[2])
     limit = "1" if precision == scale else f"10^{precision - scale}"
     return NumericValueOutOfRange(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,30 +19,57 @@ from dialect.spark.constants import constant
 from dialect.spark.equality import identity, is_identified
 from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import Rendered
-from executors.executor import AddedColumn, Buffers, Firing, InFile, InMemory, Outcome, Part, range_at
+from executors.executor import (
+    AddedColumn,
+    Buffers,
+    Firing,
+    Folder,
+    InFile,
+    InMemory,
+    Outcome,
+    Part,
+    files_by_stretch,
+    range_at,
+)
 from executors.rows import OFFSET, WEIGHT, Schema, arrow_schema, name_of
-from executors.spark.compile.nodes import view_of
 from executors.spark.compile.subplan import Statement, compile_subplan
 from executors.spark.failures import FAILURES, as_error
 from executors.spark.types import row_type
+from executors.spark.writing import write
+from executors.sql.nodes import view_of
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 NAME: Final = "Spark"
 
 FEW_ROWS: Final = 20_000
 """So many rows are computed in one task, which needs no shuffle."""
 
+BROADCAST_ROWS: Final = 500_000
+"""A change of at most this many rows may be sent to every task."""
 
-def fire(session: SparkSession, firing: Firing, buffers: Buffers) -> Outcome:
+MOST_CHANGED: Final = 250_000
+"""Of so many changed rows the outcome is expected to be small, and collected; of more, tasks write it."""
+
+
+def fire(
+    session: SparkSession, firing: Firing, buffers: Buffers, broadcast_rows: int = BROADCAST_ROWS
+) -> Outcome:
     """The change of the buffer that the subplan writes; nothing runs where nothing came."""
-    rows_in = sum(buffers.count(buffer, firing.ranges[buffer]) for buffer in firing.changed)
+    rows_in = firing.rows_in(buffers)
     if rows_in == 0 and not firing.first:
         return Outcome(arrow_schema(firing.schema).empty_table(), 0, 0)
-    statement = compile_subplan(firing.subplan, firing.schemas, firing.environment, firing.small)
-    return Outcome(run(session, statement, firing, buffers), rows_in, 1, NAME)
+    is_small = rows_in <= broadcast_rows
+    statement = compile_subplan(firing.subplan, firing.schemas, firing.environment, is_small)
+    return run(session, statement, firing, buffers, rows_in)
 
 
-def run(session: SparkSession, statement: Statement, firing: Firing, buffers: Buffers) -> pa.Table:
-    """The rows of a statement over views of the buffers, as far as the firing reads them."""
+def run(
+    session: SparkSession, statement: Statement, firing: Firing, buffers: Buffers, rows_in: int
+) -> Outcome:
+    """What a statement gives over views of the buffers, as far as the firing reads them."""
     for buffer, moment in statement.reads:
         schema = firing.schemas[buffer]
         parts = buffers.parts(buffer, range_at(firing.ranges[buffer], moment))
@@ -48,22 +77,50 @@ def run(session: SparkSession, statement: Statement, firing: Firing, buffers: Bu
         if firing.consolidate:
             frame = _consolidated(frame, schema)
         frame.createOrReplaceTempView(view_of(buffer, moment))
-    return _collected(session, statement).cast(arrow_schema(firing.schema))
+    if firing.folder is None:
+        return Outcome(_collected(session, statement, firing.schema), rows_in, 1, NAME)
+    if rows_in <= MOST_CHANGED:
+        try:
+            return Outcome(_collected(session, statement, firing.schema), rows_in, 1, NAME)
+        except OutOfMemory:
+            log.debug("an outcome is too much for the driver, and is written by tasks")
+    nothing = arrow_schema(firing.schema).empty_table()
+    written = _written(session, statement, firing.schema, firing.folder)
+    return Outcome(nothing, rows_in, 1, NAME, written)
 
 
-def _collected(session: SparkSession, statement: Statement) -> pa.Table:
+def _collected(session: SparkSession, statement: Statement, schema: Schema) -> pa.Table:
+    return _tried(statement, lambda sql: collect(session, sql)).cast(arrow_schema(schema))
+
+
+def _written(session: SparkSession, statement: Statement, schema: Schema, folder: Folder) -> int:
+    def written(sql: str) -> int:
+        with _errors_of_data():
+            return write(session.sql(sql), schema, folder)
+
+    return _tried(statement, written)
+
+
+def _tried(statement: Statement, run: Callable[[str], T]) -> T:
+    """What comes of the statement, or of the cautious one where that takes too much memory."""
     try:
-        return collect(session, statement.sql)
+        return run(statement.sql)
     except OutOfMemory:
         if statement.cautious is None:
             raise
-        return collect(session, statement.cautious)
+        return run(statement.cautious)
 
 
 def collect(session: SparkSession, sql: str) -> pa.Table:
     """The rows of a statement; an error in data as PostgreSQL would raise it."""
-    try:
+    with _errors_of_data():
         return session.sql(sql).toArrow()
+
+
+@contextmanager
+def _errors_of_data() -> Iterator[None]:
+    try:
+        yield
     except FAILURES as error:
         raise as_error(error) or error from error
 
@@ -97,13 +154,10 @@ def _from_files(
     session: SparkSession, parts: Iterable[InFile], schema: Schema, names: Mapping[int, str]
 ) -> Iterable[DataFrame]:
     """One frame for the files that are read as a whole, and one for each other stretch of offsets."""
-    stretches: dict[tuple[int | None, int | None, tuple[AddedColumn, ...]], list[str]] = {}
-    for part in parts:
-        stretches.setdefault((part.after, part.upto, part.added), []).append(part.uri)
     in_files = StructType(
         [*row_type(schema, dict(names)).fields, StructField(OFFSET, LongType(), nullable=False)]
     )
-    for (after, upto, added), files in stretches.items():
+    for (after, upto, added), files in files_by_stretch(parts).items():
         instead = {column.name: _constant(column) for column in added}
         columns = [f"{instead.get(names[column], names[column])} AS {name_of(column)}" for column in schema]
         frame = session.read.schema(in_files).parquet(*files)

@@ -40,8 +40,8 @@ def launch(
     PySpark's own way waits for ever, also for a process that has ended well.
     """
     with tempfile.TemporaryDirectory() as directory, log.open("wb") as output:
-        told = Path(directory, "gateway")
-        variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
+        address = Path(directory, "gateway")
+        variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}
         process = subprocess.Popen(
             _command(conf),
             stdin=subprocess.PIPE,  # its end tells Java that we are gone
@@ -51,8 +51,8 @@ def launch(
             start_new_session=True,
         )
         try:
-            _wait_for(told, process, conf, log, go_on, seconds)
-            gateway = _connected(process, told.read_bytes())
+            _wait_for(address, process, conf, log, go_on, seconds)
+            gateway = _connected(process, address.read_bytes())
         except BaseException:
             kill(process)
             raise
@@ -84,7 +84,7 @@ def _command(conf: SparkConf) -> list[str]:
 
 
 def _wait_for(
-    told: Path,
+    address: Path,
     process: subprocess.Popen[bytes],
     conf: SparkConf,
     log: Path,
@@ -93,7 +93,7 @@ def _wait_for(
 ) -> None:
     """Wait until the process has said where it listens, which it does at once or not at all."""
     end = time.monotonic() + seconds
-    while not told.exists():
+    while not address.exists():
         if process.poll() is not None:
             raise refusal(conf, log)
         if not go_on():
@@ -103,10 +103,10 @@ def _wait_for(
         time.sleep(_LOOK_SECONDS)
 
 
-def _connected(process: subprocess.Popen[bytes], told: bytes) -> JavaGateway:
+def _connected(process: subprocess.Popen[bytes], address: bytes) -> JavaGateway:
     """What Java tells is its port, then the length of its secret and the secret."""
-    port, length = struct.unpack("!ii", told[:8])
-    secret = told[8 : 8 + length].decode()
+    port, length = struct.unpack("!ii", address[:8])
+    secret = address[8 : 8 + length].decode()
     with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
     gateway.proc = process
@@ -116,5 +116,5 @@ def _connected(process: subprocess.Popen[bytes], told: bytes) -> JavaGateway:
 def _said(log: Path) -> str | None:
     """The last lines of a log that tell something."""
     lines = (line.strip() for line in log.read_text(errors="replace").splitlines())
-    told = [line for line in lines if line and not line.startswith(_NOTHING_NEW)]
-    return "; ".join(told[-_SAID_LINES:]) or None
+    telling = [line for line in lines if line and not line.startswith(_NOTHING_NEW)]
+    return "; ".join(telling[-_SAID_LINES:]) or None

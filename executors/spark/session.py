@@ -21,13 +21,15 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from catalog.errors import ConfigurationError
+from executors.java import require_java, spark_home_of
+from executors.machine import default_memory
 from executors.spark.environment import environment
 from executors.spark.failures import first_line
-from executors.spark.java import require_java, spark_home_of
 from executors.spark.launch import launch, refusal
-from executors.spark.machine import default_memory
 
 LOOPBACK = "127.0.0.1"
+MOST_COLLECTED = 64 << 20
+GIVEN_BACK_SECONDS = 120
 STOP_SECONDS = 30
 END_SECONDS = 1
 
@@ -37,6 +39,9 @@ FOREIGN = ("SPARK_HOME", "SPARK_REMOTE")
 BROKEN = (Py4JError, PySparkException, OSError, EOFError, pa.ArrowException)
 """What a statement may end with when the process of Spark has ended."""
 
+# The heap begins small, and holds little that is free after a full collection.
+HEAP = "-Xms64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=20 -XX:-ShrinkHeapInSteps"
+
 # Results must not depend on where Spark runs: overflow raises, decimals keep their digits, times are UTC.
 MEANING = {
     "spark.sql.ansi.enabled": "true",
@@ -45,6 +50,10 @@ MEANING = {
     # Filters on files are of dates as they are counted: Java's older dates have none that are infinite.
     "spark.sql.datetime.java8API.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # As all other files have them; Spark's own choice is a form that no other program writes any more.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # What is nested in lambdas is resolved from the outside in, a level or two each time.
+    "spark.sql.analyzer.maxIterations": "1000",
 }
 
 
@@ -144,13 +153,15 @@ def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.master": settings.master,
         "spark.app.name": "gavial",
         "spark.driver.memory": f"{memory >> 20}m",
-        # What is too much is refused, statement by statement, before Java has no memory left for anybody.
-        "spark.driver.maxResultSize": f"{memory >> 21}m",
+        # What is more is written into files by the tasks, and does not pass through the driver.
+        "spark.driver.maxResultSize": f"{MOST_COLLECTED >> 20}m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(settings.directory / "warehouse"),
-        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}"',
+        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}" {HEAP}',
+        # A full collection now and then is what gives memory back: a concurrent one leaves large arrays.
+        "spark.cleaner.periodicGC.interval": f"{GIVEN_BACK_SECONDS}s",
         # What a firing is compiled to is there for the next one: one query of TPC-H has up to forty classes.
         "spark.sql.codegen.cache.maxEntries": "2000",
     }

@@ -40,10 +40,10 @@ class _Check:
         """Check the node and all below it; `around` are the columns of the rows that it is computed for."""
         inputs = children(plan)
         for number, child in enumerate(inputs):
-            seen = around
+            known = around
             if number == 1 and isinstance(plan, DependentJoin):
-                seen = {**around, **_types(fields(plan.left))}
-            self.plan(child, seen)
+                known = {**around, **_types(fields(plan.left))}
+            self.plan(child, known)
         types = {column: type_ for child in inputs for column, type_ in _types(fields(child)).items()}
         for expression in expressions(plan):
             _expression(expression, {**around, **types})

@@ -18,7 +18,7 @@ _COUNTS: Final = functions.COUNTS | {functions.REGR_COUNT}
 
 def count_rows(condition: Scalar | None = None) -> AggregateCall:
     """count(*), or that of the rows for which the condition is true."""
-    return AggregateCall(functions.COUNT, "count", (), False, (), condition, 0, COUNT)
+    return AggregateCall(functions.COUNT, "count", (), COUNT, condition=condition)
 
 
 def over_no_rows(call: AggregateCall) -> Constant | None:

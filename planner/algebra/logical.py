@@ -146,11 +146,11 @@ class AggregateCall:
     function: int
     name: str
     arguments: tuple[Scalar, ...]
-    distinct: bool
-    order: tuple[Order, ...]
-    condition: Scalar | None
-    collation: int
     type: SqlType
+    distinct: bool = False
+    order: tuple[Order, ...] = ()
+    condition: Scalar | None = None
+    collation: int = 0
 
 
 SINGLE = 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from catalog.errors import NotMaintainable
+from catalog.postgres.type_names import type_name
+from catalog.postgres.types import SqlType
 
 
 class Refused(Enum):
@@ -22,13 +24,19 @@ class Refused(Enum):
         "a subquery that depends on a column whose equal values may differ",
         "Let it depend on another column, or on a cast of this one to text.",
     )
-    NO_ORDER = "the first of several rows by a column of this type", "Order by numbers, texts or dates."
+    NO_ORDER = (
+        "the first of several rows by values of type %s",
+        "Order by numbers, texts, dates or times, or by a conversion to one of these.",
+    )
     ON_BOTH_SIDES = (
         "an outer join whose condition has a subquery that depends on both sides",
         "Move the subquery to WHERE, or write it as a join.",
     )
     ROW = "a row as a value", "Name its fields one by one."
-    ROW_ORDER = "a comparison of rows of this type", "Compare the columns one by one."
+    ROW_ORDER = (
+        "a comparison of rows with values of type %s",
+        "Compare the columns one by one.",
+    )
     SUBSCRIPT = (
         "an element of an array by its index",
         "Keep the element in a column, for example a stored generated one, and read that.",
@@ -42,3 +50,8 @@ class Refused(Enum):
         """The error that refuses it, with a hint."""
         what, hint = self.value
         return NotMaintainable(what, hint=hint)
+
+    def error_for(self, type: SqlType) -> NotMaintainable:
+        """The error that refuses it for values of this type."""
+        what, hint = self.value
+        return NotMaintainable(what % type_name({}, type.oid), hint=hint)

@@ -32,13 +32,13 @@ def paired(node: Pairs, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate
     """
     share = share_of_pairs(node.condition, left.columns, right.columns)
     change, other = (right, left) if _is_side(right, left) else (left, right)
-    met, seen = meeting(node.condition, change, other), other.compared_with(change)
+    sharing_of, compared = meeting(node.condition, change, other), other.compared_with(change)
     splits = change.is_change and moves_of(node.condition, change.columns) > Moves.OFTEN
 
     def formula(firing: FiringInputs, inputs: Sequence[RowCounts]) -> RowCounts:
         changed, looked_up = inputs
-        shares = met(firing)
-        partners = seen(looked_up) * (share / shares.of_values)
+        shares = sharing_of(firing)
+        partners = compared(looked_up) * (share / shares.of_values)
         pairs = changed.kept(partners * shares.of_new, partners * shares.of_others)
         return split(pairs) if splits and isinstance(pairs, Change) else pairs
 
@@ -58,34 +58,34 @@ def paired(node: Pairs, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate
 def matched(node: SemiJoin, left: NodeEstimate, right: NodeEstimate) -> NodeEstimate:
     """The left rows, times the probability that one of the right rows is a partner."""
     share = share_of_pairs(node.condition, left.columns, right.columns)
-    met, seen = meeting(node.condition, left, right), right.compared_with(left)
-    is_news = right.is_change or bool(right.changes)
-    cuts = is_news and not node.negated
-    has_met = bool(right.arrived) and right.arrived <= left.restricted
+    sharing_of, compared = meeting(node.condition, left, right), right.compared_with(left)
+    brings_partners = right.is_change or bool(right.changes)
+    leaves_some = brings_partners and not node.negated
+    is_matched = bool(right.arrived) and right.arrived <= left.restricted
 
     def formula(firing: FiringInputs, inputs: Sequence[RowCounts]) -> RowCounts:
         rows, partners = inputs
-        if has_met:
+        if is_matched:
             return rows.kept(0.0, 0.0) if node.negated else rows
-        shares = met(firing)
-        matching = reached(share, seen(partners) / shares.of_values)
+        shares = sharing_of(firing)
+        matching = reached(share, compared(partners) / shares.of_values)
         of_new, of_others = matching * shares.of_new, matching * shares.of_others
         if node.negated:
             return rows.kept(1.0 - of_new, 1.0 - of_others)
-        if cuts and isinstance(rows, Content):
+        if leaves_some and isinstance(rows, Content):
             return replace(rows.kept(of_new, of_others), stands_for=rows.stands_for)
         return rows.kept(of_new, of_others)
 
     estimate = _compared(node, left, right, formula)
     columns, recent_share = limited(left.columns, estimate.rows), left.recent
-    if is_news and not left.is_change and left.recent is None:
+    if brings_partners and not left.is_change and left.recent is None:
         columns = _as_met(columns, both_grow(node.condition, left.columns, right.columns), right.columns)
         recent_share = recent(node.condition, left, right)
     return replace(
         estimate,
         columns=columns,
         needs=left.needs if node.negated else left.needs | right.needs,
-        restricted=left.restricted | right.origin | right.arrived if cuts else left.restricted,
+        restricted=left.restricted | right.origin | right.arrived if leaves_some else left.restricted,
         keys=None,
         recent=recent_share,
     )

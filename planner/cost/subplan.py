@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.cost.estimate import BufferEstimate, Estimator
-from planner.cost.node import BufferRows, FiringInputs, NodeEstimate
+from planner.cost.node import BufferRows, FiringInputs, Leaf, NodeEstimate
 from planner.cost.row_counts import Vector
 from planner.cost.work import Precondition, SubplanWork
 from planner.delta.weighted import Subplan
@@ -33,16 +33,22 @@ class SubplanEstimate:
 
 
 def estimated(
-    subplan: Subplan, buffers: Mapping[int, BufferEstimate], own_content: BufferEstimate | None
+    subplan: Subplan,
+    buffers: Mapping[int, BufferEstimate],
+    own_content: BufferEstimate | None,
+    keyed: frozenset[Leaf] = frozenset(),
 ) -> SubplanEstimate:
-    """The estimate of a subplan over these buffers; without its `own_content`: from scratch."""
+    """The estimate of a subplan over these buffers, of which it reads some contents by key.
+
+    Without its `own_content`: from scratch.
+    """
     reads = frozenset(subplan.reads)
     if own_content is None:
         subplan = specialise(subplan, Facts(lambda _: True, unwritten=reads | {subplan.writes}))
         known = buffers
     else:
         known = {**buffers, subplan.writes: own_content}
-    estimator, steps_work = Estimator(known, own_content is None), SubplanWork(reads)
+    estimator, steps_work = Estimator(known, own_content is None), SubplanWork(reads, keyed)
     for step in subplan.steps:
         outcome = estimator.step(step)
         steps_work.add(outcome, Precondition(outcome.changes or reads, outcome.needs))

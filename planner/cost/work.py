@@ -19,26 +19,50 @@ class Features:
     """How much work of each kind firings do.
 
     `jobs`: jobs started, one for each firing to which anything arrived. `operators`: joins and groupings with
-    a change. `changes`, `contents`: rows read of either. `joined`, `gathered` (grouped, or looked up by their
-    group), `written`: rows.
+    a change. `changes`, `contents`: rows read of either, `contents` of those that are scanned. `keyed`: rows
+    of the contents that are read by key; `looked_up`, `found`: keys looked up in them, and rows found.
+    `joined`, `gathered` (grouped, or met with their group), `written`: rows.
     """
 
     jobs: Vector
     operators: Vector
     changes: Vector
     contents: Vector
+    keyed: Vector
+    looked_up: Vector
+    found: Vector
     joined: Vector
     gathered: Vector
     written: Vector
+
+    @property
+    def matrix(self) -> Vector:
+        """A row for each feature, a column for each firing."""
+        return np.array([getattr(self, name) for name in FEATURES])
+
+    @property
+    def last(self) -> Features:
+        """Those of the last firing."""
+        return Features(*(getattr(self, name)[-1:] for name in FEATURES))
 
 
 FEATURES: Final = tuple(feature.name for feature in fields(Features))
 
 
+def vector_of(weights: Weights) -> Vector:
+    """The weights in the order of FEATURES."""
+    return np.array([getattr(weights, name) for name in FEATURES])
+
+
 def work(features: Features, weights: Weights) -> Vector:
     """The work of each firing in seconds of a processor: features times weights."""
-    cost: Vector = sum(getattr(features, name) * getattr(weights, name) for name in FEATURES)
+    cost: Vector = vector_of(weights) @ features.matrix
     return cost
+
+
+def rows_read(features: Features) -> Vector:
+    """The rows that each firing reads, of changes and of contents."""
+    return features.changes + features.contents + features.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +73,42 @@ class Precondition:
     filled: frozenset[Leaf]
 
 
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """A content of which only the rows with some keys are read: those that the rows of `keys` have.
+
+    `found`: the join or semi-join for which it is read; no more rows are found than it gives.
+    """
+
+    leaf: Leaf
+    when: Precondition
+    keys: NodeEstimate
+    found: NodeEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The node on the other side of a join, and the join itself."""
+
+    keys: NodeEstimate
+    join: NodeEstimate
+
+
 @dataclass(slots=True)
 class SubplanWork:
-    """The parts of a subplan's work: nodes whose rows are joined or gathered, and when each part is done."""
+    """The parts of a subplan's work: nodes whose rows are joined or gathered, and when each part is done.
+
+    `keyed`: the leaves that are read by key; all others are scanned.
+    """
 
     reads: frozenset[int]
+    keyed: frozenset[Leaf] = frozenset()
     changes: set[int] = field(default_factory=set)
     contents: Counter[tuple[Leaf, Precondition]] = field(default_factory=Counter)
     operators: Counter[Precondition] = field(default_factory=Counter)
     joined: list[NodeEstimate] = field(default_factory=list)
     gathered: list[NodeEstimate] = field(default_factory=list)
+    look_ups: list[LookUp] = field(default_factory=list)
 
     def features(self, firing: FiringInputs, outcome: NodeEstimate) -> Features:
         """The features of these firings, which write `outcome`."""
@@ -66,7 +116,8 @@ class SubplanWork:
         arrived = {buffer: firing.buffers[buffer].change.gross for buffer in self.reads}
         jobs = presence(sum(arrived.values(), none))
         likely: dict[Precondition, Vector] = {}
-        for when in {*self.operators, *(when for _, when in self.contents)}:
+        parts = {*self.operators, *(when for _, when in self.contents), *(one.when for one in self.look_ups)}
+        for when in parts:
             likely[when] = presence(sum((arrived[buffer] for buffer in when.changed), none))
             for buffer, moment in when.filled:
                 likely[when] = likely[when] * presence(firing.buffers[buffer].at(moment).gross)
@@ -74,48 +125,75 @@ class SubplanWork:
             count * firing.buffers[buffer].at(moment).gross * likely[when]
             for ((buffer, moment), when), count in self.contents.items()
         )
+        keyed = (
+            firing.buffers[buffer].at(moment).gross * likely[one.when]
+            for one in self.look_ups
+            for buffer, moment in [one.leaf]
+        )
         return Features(
             jobs=jobs,
             operators=sum((count * likely[when] for when, count in self.operators.items()), none),
             changes=sum((arrived[buffer] for buffer in self.changes), none),
             contents=sum(contents, none),
+            keyed=sum(keyed, none),
+            looked_up=sum((firing.rows(one.keys).gross * likely[one.when] for one in self.look_ups), none),
+            found=sum((_found(firing, one) * likely[one.when] for one in self.look_ups), none),
             joined=sum((firing.rows(node).gross for node in self.joined), none),
             gathered=sum((firing.rows(node).gross for node in self.gathered), none),
             written=firing.rows(outcome).gross * jobs,
         )
 
-    def add(self, estimate: NodeEstimate, when: Precondition) -> None:
-        """Add the work of the node and of all below it, which is done `when` that of the node above is."""
+    def add(self, estimate: NodeEstimate, when: Precondition, beside: Beside | None = None) -> None:
+        """Add the work of the node and of all below it, which is done `when` that of the node above is.
+
+        `beside`: what the node is joined with, if it is on one side of a join.
+        """
         match estimate.node:
             case weighted.Read(buffer=buffer, moment=weighted.Moment.CHANGE):
                 self.changes.add(buffer)
             case weighted.Read(buffer=buffer, moment=moment):
-                self.contents[(buffer, moment), when] += 1
+                if beside is not None and (buffer, moment) in self.keyed:
+                    self.look_ups.append(LookUp((buffer, moment), when, beside.keys, beside.join))
+                else:
+                    self.contents[(buffer, moment), when] += 1
             case weighted.StepRef() | weighted.Rows():
                 pass
             case weighted.DeltaFilter() | weighted.DeltaProject() | weighted.Negate() | weighted.Sum():
-                self._add_inputs(estimate, when)
+                self._add_inputs(estimate, when, beside)
             case weighted.Choose() | weighted.AsSet():  # the general outcome stands for both
-                self._add_inputs(estimate, when)
+                self._add_inputs(estimate, when, beside)
             case weighted.Pairs() | weighted.SemiJoin():
                 self.joined.append(estimate)
-                self._add_operator(estimate, when)
+                self._add_join(estimate, when)
             case weighted.KeySemiJoin():
                 self.gathered.append(estimate)
-                self._add_operator(estimate, when)
+                self._add_join(estimate, when)
             case weighted.Consolidate() | weighted.PartialAggregate() | weighted.Groups() | weighted.First():
                 self.gathered += estimate.inputs
-                self._add_operator(estimate, when)
+                self._add_inputs(estimate, self._operator(estimate, when), beside)
             case _:
                 assert_never(estimate.node)
 
-    def _add_operator(self, estimate: NodeEstimate, when: Precondition) -> None:
+    def _operator(self, estimate: NodeEstimate, when: Precondition) -> Precondition:
         """Add a join or a grouping: it is computed, and its inputs are read, if it has any change."""
         if estimate.changes:
             when = Precondition(estimate.changes, estimate.needs)
         self.operators[when] += 1
-        self._add_inputs(estimate, when)
+        return when
 
-    def _add_inputs(self, estimate: NodeEstimate, when: Precondition) -> None:
+    def _add_join(self, estimate: NodeEstimate, when: Precondition) -> None:
+        """Add a join and both of its sides, either of which may be looked up by the keys of the other."""
+        when = self._operator(estimate, when)
+        left, right = estimate.inputs
+        self.add(left, when, Beside(right, estimate))
+        self.add(right, when, Beside(left, estimate))
+
+    def _add_inputs(self, estimate: NodeEstimate, when: Precondition, beside: Beside | None) -> None:
         for input in estimate.inputs:
-            self.add(input, when)
+            self.add(input, when, beside)
+
+
+def _found(firing: FiringInputs, look_up: LookUp) -> Vector:
+    """The rows that a look-up finds: no more than there are, and no more than are joined."""
+    buffer, moment = look_up.leaf
+    return np.minimum(firing.buffers[buffer].at(moment).gross, firing.rows(look_up.found).gross)

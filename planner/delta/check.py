@@ -10,7 +10,9 @@ from dialect.expressions.scalar import Reference, Scalar
 from dialect.expressions.walk import inside
 from planner.algebra.logical import Field
 from planner.delta.weighted import (
+    AsSet,
     Choose,
+    Consolidate,
     DeltaFilter,
     DeltaPlan,
     DeltaProject,
@@ -18,6 +20,7 @@ from planner.delta.weighted import (
     Groups,
     KeySemiJoin,
     Moment,
+    Negate,
     Pairs,
     PartialAggregate,
     Read,
@@ -57,13 +60,14 @@ def check_subplan(subplan: Subplan) -> None:
     steps: dict[int, tuple[Field, ...]] = {}
     for step in subplan.steps:
         assert step.number not in steps, f"step {step.number} is there twice"
-        _node(step.outcome, subplan, steps)
+        check_outcome(step.outcome, subplan, steps)
         steps[step.number] = fields(step.outcome)
 
 
-def _node(outcome: Weighted, subplan: Subplan, steps: Mapping[int, Sequence[Field]]) -> None:
+def check_outcome(outcome: Weighted, subplan: Subplan, steps: Mapping[int, Sequence[Field]]) -> None:
+    """What a step computes reads buffers of the subplan, earlier steps by their columns, and its inputs'."""
     for input in inputs(outcome):
-        _node(input, subplan, steps)
+        check_outcome(input, subplan, steps)
     match outcome:
         case Read() | StepRef() | Rows():
             _leaf(outcome, subplan, steps)
@@ -86,6 +90,10 @@ def _node(outcome: Weighted, subplan: Subplan, steps: Mapping[int, Sequence[Fiel
             _expressions((column.value for column in order), _known(outcome))
         case Choose(shortcut=shortcut, general=general):
             assert {field.column for field in fields(shortcut)} == {field.column for field in fields(general)}
+        case Negate() | Consolidate() | AsSet():
+            pass
+        case _:
+            assert_never(outcome)
 
 
 def _leaf(outcome: Read | StepRef | Rows, subplan: Subplan, steps: Mapping[int, Sequence[Field]]) -> None:

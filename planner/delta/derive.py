@@ -8,8 +8,8 @@ from typing import Final, assert_never
 
 from catalog.postgres.schema import Tables
 from catalog.postgres.types import BOOLEAN
+from dialect.expressions.environment import DEFAULT, Environment
 from dialect.expressions.scalar import Scalar
-from dialect.spark.expressions import DEFAULT, Environment
 from planner.algebra.columns import Numbers, column_numbers, numbers_after, refer, references
 from planner.algebra.conditions import TRUE, conjuncts
 from planner.algebra.inner_joins import flattened
@@ -111,7 +111,7 @@ class _Derivation:
             )
             columns[number] = Computed(Field(number, output.name, field.type), refer(field))
         outcome = consolidate(DeltaProject(change, tuple(columns.values())))
-        self.writer.write("answer", _method_of(query.plan), steps, outcome)
+        self.writer.write("result", _method_of(query.plan), steps, outcome)
 
     def change(self, plan: Plan, needed: Columns, steps: Steps) -> Weighted:
         """The node's change, as a part of the subplan that is being written."""
@@ -271,8 +271,12 @@ def _is_cheap(plan: Plan) -> bool:
     match plan:
         case Filter() | Project() | Union():
             return all(map(_is_cheap, children(plan)))
+        case Scan() | Values() | Aggregate() | Distinct() | Top():
+            return True
+        case Join():
+            return False
         case _:
-            return not isinstance(plan, Join)
+            assert_never(plan)
 
 
 def _appended(change: Weighted) -> Guard:

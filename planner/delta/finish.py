@@ -12,8 +12,9 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.types import INT2, INT4, INT8, NUMERIC, SqlType
+from dialect.expressions.environment import DEFAULT, Environment
 from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Scalar
-from dialect.spark.expressions import DEFAULT, Environment, is_exact
+from dialect.spark.expressions import is_exact
 from planner.algebra.columns import Numbers, numbers_after, passing, refer, references, substitute
 from planner.algebra.logical import (
     Aggregate,

@@ -83,7 +83,7 @@ def _neighbours_together(parents: Mapping[int, frozenset[int]], graph: JoinGraph
     waiting = set(parents)
     while waiting:
         free = {place for place in waiting if parents[place].isdisjoint(waiting)} or waiting
-        beside = next((met for one in reversed(ordered) if (met := graph.neighbours[one] & free)), free)
+        beside = next((near for one in reversed(ordered) if (near := graph.neighbours[one] & free)), free)
         following = min(beside, key=lambda place: (len(graph.neighbours[place]), place))
         waiting.remove(following)
         ordered.append(following)
@@ -116,21 +116,24 @@ class _Telescope:
             middle = steps.start + len(steps) // 2
             halves = (range(steps.start, middle), range(middle, steps.stop))
             changes = [self.change(half, self.graph.connected(half, places)) for half in halves]
-            met = (self._met(partial, places, half) for partial, half in zip(changes, halves, strict=True))
-            terms = [keep(outcome, columns) for outcome in met]
+            outcomes = (
+                self._with_partners(partial, places, half)
+                for partial, half in zip(changes, halves, strict=True)
+            )
+            terms = [keep(outcome, columns) for outcome in outcomes]
         return _Joined(Sum(tuple(terms), columns), places)
 
     def _term(self, place: int, places: Places, columns: tuple[Field, ...]) -> Weighted:
         """The term of one step; nothing where its change meets no old row of a later input."""
         moments = self.inputs[place].moments
         alone = _Joined(moments.change, frozenset({place}))
-        term = keep(self._met(alone, places, range(place, place + 1)), columns)
+        term = keep(self._with_partners(alone, places, range(place, place + 1)), columns)
         later = (self.inputs[other].moments for other in sorted(places) if other > place)
         guards = (self.fresh(moments, later_moments) for later_moments in later)
         guard = next((possible for possible in guards if possible is not None), None)
         return chosen(guard, Rows((), columns), term)
 
-    def _met(self, change: _Joined, places: Places, steps: range) -> Weighted:
+    def _with_partners(self, change: _Joined, places: Places, steps: range) -> Weighted:
         """The change of these steps, joined with the rows of the other places.
 
         The places are joined one by one, those that make the fewest pairs first.
@@ -142,11 +145,11 @@ class _Telescope:
             following = min(waiting, key=lambda place: (growth[place], place))
             waiting.remove(following)
             joined.add(following)
-            met = [requirement.condition for requirement in unmet if requirement.places <= joined]
+            conditions = [requirement.condition for requirement in unmet if requirement.places <= joined]
             unmet = [requirement for requirement in unmet if not requirement.places <= joined]
             moments = self.inputs[following].moments
             partners = moments.after if following < steps.start else moments.before
-            rows = Pairs(rows, partners, conjunction(met))
+            rows = Pairs(rows, partners, conjunction(conditions))
             is_single = following in self.graph.single
             for place in waiting if is_single else waiting & self.graph.neighbours[following]:
                 growth[place] = self.graph.growth(joined, place)

@@ -52,11 +52,11 @@ class JoinGraph:
 
     def growth(self, joined: Collection[int], further: int) -> Growth:
         """How many pairs the other input makes of the joined inputs."""
-        met = [place for place in self.neighbours[further] if place in joined]
-        equal = _NONE.union(*(self._equal(place, further) for place in met))
+        neighbours = [place for place in self.neighbours[further] if place in joined]
+        equal = _NONE.union(*(self._equal(place, further) for place in neighbours))
         if any(key <= equal for key in self.keys[further]):
             return Growth.ONE_FOR_EACH
-        if any(self._is_one(further, place) for place in met) or not self.single.isdisjoint(joined):
+        if any(self._is_one(further, place) for place in neighbours) or not self.single.isdisjoint(joined):
             return Growth.ONE_FOR_EACH_FURTHER
         tied = any(_ties(requirement, joined, further) for requirement in self.asked[further])
         return Growth.SOME if tied else Growth.ALL

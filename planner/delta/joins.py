@@ -22,7 +22,7 @@ def join_change(join: Join, left: Moments, right: Moments, fresh: Fresh, steps: 
     columns = fields(left.change) + fields(right.change)
     match join.kind:
         case JoinKind.INNER:
-            raise AssertionError("an inner join is worked with all its inputs at once")
+            raise AssertionError("an inner join is derived with all its inputs at once")
         case JoinKind.SEMI | JoinKind.ANTI:
             return _partnership(left, right, condition, fresh, steps).rows(join.kind is JoinKind.ANTI)
         case JoinKind.LEFT:

@@ -38,7 +38,7 @@ class _Lines:
 
     def query(self, query: LogicalQuery[DependentPlan]) -> Iterator[str]:
         outputs = (f"{output.name} = {self._parts.column(output.column)}" for output in query.outputs)
-        yield f"answer {', '.join(outputs)}".rstrip()
+        yield f"result {', '.join(outputs)}".rstrip()
         yield from self._plan(query.plan, "")
 
     def _plan(self, plan: DependentPlan, indent: str) -> Iterator[str]:

@@ -40,11 +40,6 @@ class Properties:
     not_null: Columns = NONE
     dependencies: tuple[Dependency, ...] = ()
 
-    @property
-    def at_most_one_row(self) -> bool:
-        """Whether two rows are impossible."""
-        return self.is_key(NONE)
-
     def determined(self, columns: Columns) -> Columns:
         """The columns that rows agree on if they agree on these: the closure under the dependencies."""
         while True:

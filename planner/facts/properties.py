@@ -28,11 +28,6 @@ from planner.facts.dependencies import NONE, Columns, Dependency, Properties, eq
 from planner.facts.nullability import is_never_null
 
 
-def properties(plan: Plan, tables: Tables) -> Properties:
-    """The keys, dependencies and columns without NULL of an unnested plan, by these constraints."""
-    return KnownProperties(tables).of(plan)
-
-
 class KnownProperties:
     """Properties of plans and of all their parts, each derived once."""
 
@@ -44,10 +39,10 @@ class KnownProperties:
         """The plan's keys, dependencies and columns without NULL."""
         known = self._known.get(id(plan))
         if known is None:
-            known = self._known[id(plan)] = plan, self._of(plan)
+            known = self._known[id(plan)] = plan, self._derived(plan)
         return known[1]
 
-    def _of(self, plan: Plan) -> Properties:
+    def _derived(self, plan: Plan) -> Properties:
         match plan:
             case Scan(table=table):
                 return _scan(plan, self._tables.get(table))
@@ -141,8 +136,8 @@ def _join(join: Join, left: Properties, right: Properties) -> Properties:
 
 def _where_left(join: Join, left: Properties) -> Properties:
     """A row that has a partner meets what the condition says of it alone."""
-    met = left.where(join.condition)
-    return replace(met, not_null=met.not_null & left.columns)
+    joined = left.where(join.condition)
+    return replace(joined, not_null=joined.not_null & left.columns)
 
 
 def _pairs(left: Properties, right: Properties) -> Properties:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from planner.delta.weighted import (
+    AsSet,
     Choose,
+    Consolidate,
+    DeltaFilter,
+    DeltaProject,
     First,
+    Groups,
+    KeySemiJoin,
     Moment,
+    Negate,
+    Pairs,
+    PartialAggregate,
     Read,
     Rows,
     SemiJoin,
@@ -31,5 +41,11 @@ def is_driven(outcome: Weighted, steps: Mapping[int, bool]) -> bool:
             return all(is_driven(input, steps) for input in inputs(outcome))
         case SemiJoin(left=left, negated=True):
             return is_driven(left, steps)
-        case _:
+        case DeltaFilter() | DeltaProject() | PartialAggregate() | Groups():
+            return is_driven(outcome.input, steps)
+        case Negate() | Consolidate() | AsSet():
+            return is_driven(outcome.input, steps)
+        case Pairs() | SemiJoin() | KeySemiJoin():
             return any(is_driven(input, steps) for input in inputs(outcome))
+        case _:
+            assert_never(outcome)

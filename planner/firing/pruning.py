@@ -85,12 +85,12 @@ class _Walk:
                 passed = {column.field.column: column.value for column in columns}
                 self.visit(child, tuple(_renamed(wanted, passed)))
             case Pairs(left=left, right=right, condition=condition):
-                self.visit(left, (*_of(wanted, left), *self._met(left, right, condition)))
-                self.visit(right, (*_of(wanted, right), *self._met(right, left, condition)))
+                self.visit(left, (*_limits_on(wanted, left), *self._by_partners(left, right, condition)))
+                self.visit(right, (*_limits_on(wanted, right), *self._by_partners(right, left, condition)))
             case SemiJoin(left=left, right=right, condition=condition, negated=negated):
-                met = () if negated else self._met(left, right, condition)
-                self.visit(left, (*wanted, *met))
-                self.visit(right, tuple(self._met(right, left, condition)))
+                limits_of_partners = () if negated else self._by_partners(left, right, condition)
+                self.visit(left, (*wanted, *limits_of_partners))
+                self.visit(right, tuple(self._by_partners(right, left, condition)))
             case KeySemiJoin(input=child, of=of, keys=keys):
                 sources_of_keys = ((key.column, self.sources(of, key.column)) for key in keys)
                 among = (
@@ -117,7 +117,7 @@ class _Walk:
                 for child in inputs(outcome):
                     self.visit(child, ())
 
-    def _met(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
+    def _by_partners(self, side: Weighted, other: Weighted, condition: Scalar) -> Iterator[Limit]:
         """The limits on this side from its partners on the other side."""
         for number, partner in _equal(side, other, condition):
             sources = self.sources(other, partner)
@@ -190,7 +190,7 @@ def _is_key(outcome: PartialAggregate | Groups | KeySemiJoin | First, column: in
     return not isinstance(outcome, First) and any(key.column == column for key in outcome.keys)
 
 
-def _of(wanted: Limits, outcome: Weighted) -> Iterator[Limit]:
+def _limits_on(wanted: Limits, outcome: Weighted) -> Iterator[Limit]:
     return (limit for limit in wanted if limit.column in _columns(outcome))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from planner.delta.weighted import (
     AsSet,
@@ -118,22 +119,22 @@ def _nothing(outcome: Weighted) -> Rows:
 def _reduced(outcome: Weighted) -> Weighted:
     """The node without its empty inputs; no rows if it is known to have none without these."""
     match outcome:
-        case DeltaFilter() | DeltaProject() | Negate() | Consolidate() | AsSet() | First() if is_empty(
-            outcome.input
-        ):
-            return _nothing(outcome)
-        case PartialAggregate() | Groups() if outcome.keys and is_empty(outcome.input):
-            return _nothing(outcome)
-        case Pairs(left=left, right=right) if is_empty(left) or is_empty(right):
-            return _nothing(outcome)
-        case SemiJoin(left=left, right=right, negated=negated) if is_empty(left) or is_empty(right):
-            return left if negated else _nothing(outcome)
-        case KeySemiJoin(input=child, of=of) if is_empty(child) or is_empty(of):
-            return _nothing(outcome)
+        case DeltaFilter() | DeltaProject() | Negate() | Consolidate() | AsSet() | First():
+            return _nothing(outcome) if is_empty(outcome.input) else outcome
+        case PartialAggregate() | Groups():
+            return _nothing(outcome) if outcome.keys and is_empty(outcome.input) else outcome
+        case SemiJoin(left=left, right=right, negated=True):
+            return left if is_empty(left) or is_empty(right) else outcome
+        case Pairs(left=left, right=right) | SemiJoin(left=left, right=right):
+            return _nothing(outcome) if is_empty(left) or is_empty(right) else outcome
+        case KeySemiJoin(input=child, of=of):
+            return _nothing(outcome) if is_empty(child) or is_empty(of) else outcome
         case Sum(inputs=summands, fields=columns):
             present = tuple(summand for summand in summands if not is_empty(summand))
             if len(present) == 1 and fields(present[0]) == columns:
                 return present[0]
             return Sum(present, columns) if present else _nothing(outcome)
-        case _:
+        case Read() | StepRef() | Rows() | Choose():
             return outcome
+        case _:
+            assert_never(outcome)

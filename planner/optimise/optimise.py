@@ -119,10 +119,10 @@ def optimise(
 
 def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer: Observer) -> LogicalQuery:
     """The plan after the stage. Rules that never end leave a warning: in tests that is an error."""
-    seen: set[Plan] = set()
+    earlier: set[Plan] = set()
     fired: list[str] = []
-    while query.plan not in seen and len(seen) < MOST_ROUNDS:
-        seen.add(query.plan)
+    while query.plan not in earlier and len(earlier) < MOST_ROUNDS:
+        earlier.add(query.plan)
         fired = []
         for step in stage.steps:
             if step.name in rules_off:
@@ -139,7 +139,7 @@ def _run(query: LogicalQuery, stage: Stage, rules_off: frozenset[str], observer:
             return query
     warnings.warn(
         f"the rules {', '.join(fired)} of the stage {stage.name!r} do not settle: "
-        f"still changing the plan after {len(seen)} rounds",
+        f"still changing the plan after {len(earlier)} rounds",
         UnsettledRulesWarning,
         stacklevel=2,
     )

@@ -10,69 +10,54 @@ from typing import Final
 
 from catalog.postgres.schema import TableName
 from planner.algebra.statistics import Statistics
-from planner.cost.weights import Weights
+from planner.cost.engines import Costs
 from planner.delta.weighted import DeltaPlan, TableBuffer
 from planner.pace.cap import affordable, knee, within
-from planner.pace.knobs import knobs_of
+from planner.pace.knobs import whole_knob
 from planner.pace.paths import Path
 from planner.pace.reasons import path_plans
 from planner.pace.schedule import Arrivals, Goal, PathPlan, Point, Schedule, SubplanPlan
 from planner.pace.search import Knobs, Raise, Search, levels
-from planner.pace.simulation import Corrections, Outcome, OwnWeights, Simulation, simulation
+from planner.pace.simulation import Corrections, SimulatedRuns, Simulation, simulation
 from planner.pace.trim import trimmed
+
+MOST_EFFORT: Final = 60_000
+"""The operators that one search may simulate: about a second of a core."""
 
 _NONE: Final = Arrivals(0.0)
 _UNCORRECTED: Final[Corrections] = MappingProxyType[int, float]({})
-_UNMEASURED: Final[OwnWeights] = MappingProxyType[int, Weights]({})
-
-
-def schedule(
-    plan: DeltaPlan,
-    statistics: Statistics,
-    arrivals: Mapping[TableName, Arrivals],
-    weights: Weights,
-    goal: Goal,
-    corrections: Corrections = _UNCORRECTED,
-    own_weights: OwnWeights = _UNMEASURED,
-    *,
-    to_the_end: bool = False,
-) -> Schedule:
-    """The paces for a period that brings these rows; the statistics are those of its beginning.
-
-    With `to_the_end` the curve goes on beyond the goal, until nothing more can be saved.
-    """
-    period = simulated(plan, statistics, arrivals, weights, corrections, own_weights)
-    return scheduled(period, goal, knobs_of(goal.paces, period), to_the_end=to_the_end)
 
 
 def simulated(
     plan: DeltaPlan,
     statistics: Statistics,
     arrivals: Mapping[TableName, Arrivals],
-    weights: Weights,
+    costs: Costs,
     corrections: Corrections = _UNCORRECTED,
-    own_weights: OwnWeights = _UNMEASURED,
 ) -> Simulation:
     """The simulation of the period; nothing is expected of a table that is not named."""
     tables = (buffer for buffer in plan.buffers if isinstance(buffer, TableBuffer))
     coming = {table.number: arrivals.get(table.table, _NONE) for table in tables}
-    return simulation(plan, statistics, coming, weights, corrections, own_weights)
+    return simulation(plan, statistics, coming, costs, corrections)
 
 
 def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool = False) -> Schedule:
-    """The schedule that the search finds with these knobs."""
-    search = Search(period.simulate, knobs, levels(goal.max_pace))
+    """The schedule that the search finds with these knobs, or with one knob where that would take long."""
+    effort = period.effort + MOST_EFFORT
+    search = Search(period.simulate, knobs, levels(goal.max_pace), lambda: period.effort >= effort)
     batch = period.simulate((1,) * len(period.paths)).final
-    limit, most = limit_of(goal, batch, period.weights), goal.max_cost * batch
+    limit, most = limit_of(goal, batch, period.costs), goal.max_cost * batch
     raises = search.steps(0.0 if to_the_end else limit)
     steps = tuple(raises if to_the_end else within(raises, most))
+    if search.is_over() and steps[-1].outcome.final > limit and len(knobs.leads) > 1:
+        return scheduled(period, goal, whole_knob(period.paths), to_the_end=to_the_end)
     capped = affordable(steps, most)
     least = min(step.outcome.final for step in capped)
-    met = next((step for step in steps if step.outcome.final <= limit), None)
-    chosen = knee(capped) if met is None else trimmed(search, met, limit)
+    meeting_goal = next((step for step in steps if step.outcome.final <= limit), None)
+    chosen = knee(capped) if meeting_goal is None else trimmed(search, meeting_goal, limit)
     if chosen is not steps[0] and chosen.outcome.total > most:
-        met, chosen = None, knee(capped)
-    place = steps.index(chosen if met is None else met)
+        meeting_goal, chosen = None, knee(capped)
+    place = steps.index(chosen if meeting_goal is None else meeting_goal)
     chosen_schedule = Schedule(
         goal,
         path_plans(period, search, steps[: place + 1], chosen, limit),
@@ -80,7 +65,7 @@ def scheduled(period: Simulation, goal: Goal, knobs: Knobs, *, to_the_end: bool 
         final_work=chosen.outcome.final,
         total_work=chosen.outcome.total,
         batch_work=batch,
-        recompute_work=period.recompute(),
+        recompute_work=sum(choice.work for choice in period.recompute()),
         reachable=min(least, chosen.outcome.final) / batch if batch else 1.0,
         curve=tuple(_point(*pair, period.paths, knobs) for pair in pairwise((steps[0], *steps))),
     )
@@ -105,16 +90,22 @@ def at_paces(schedule: Schedule, period: Simulation, paths: tuple[PathPlan, ...]
     return kept
 
 
-def _subplan_plans(period: Simulation, outcome: Outcome) -> tuple[SubplanPlan, ...]:
+def _subplan_plans(period: Simulation, outcome: SimulatedRuns) -> tuple[SubplanPlan, ...]:
+    names = [engine.name for engine in period.costs.engines]
     return tuple(
-        SubplanPlan(subplan.writes, tuple(simulated.works.tolist()))
+        SubplanPlan(
+            subplan.writes,
+            tuple(simulated.works.tolist()),
+            tuple(names[place] for place in simulated.engines),
+            period.costs.choice(subplan.writes, simulated.features.last).reason,
+        )
         for subplan, simulated in zip(period.plan.subplans, outcome.subplans, strict=True)
     )
 
 
-def limit_of(goal: Goal, batch: float, weights: Weights) -> float:
+def limit_of(goal: Goal, batch: float, costs: Costs) -> float:
     """The most work that may be left: a share of the batch's, or what nine times in ten takes no longer."""
-    return goal.final_work * batch if goal.seconds is None else goal.seconds / weights.latency
+    return goal.final_work * batch if goal.seconds is None else goal.seconds / costs.latency
 
 
 def _point(before: Raise, step: Raise, paths: tuple[Path, ...], knobs: Knobs) -> Point:

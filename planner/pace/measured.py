@@ -10,7 +10,7 @@ import numpy as np
 from planner.cost.node import BufferRows
 from planner.cost.row_counts import Change, content
 from planner.cost.weights import Weights
-from planner.cost.work import FEATURES
+from planner.cost.work import FEATURES, Features
 from planner.pace.simulation import Simulation
 
 
@@ -24,19 +24,24 @@ class Seen:
 
 
 def features_of(
-    simulation: Simulation, writes: int, seen: Mapping[int, Seen], written: float
+    simulation: Simulation, writes: int, rows: Mapping[int, Seen], written: float
 ) -> Mapping[str, float]:
     """The features of a firing of the subplan that writes this buffer, from what its buffers held and what it
     wrote.
 
     `seen` has the buffers that it read, and its own. The rows in joins and groupings are estimated.
     """
+    features = expected_features(simulation, writes, rows)
+    return {name: float(getattr(features, name)[0]) for name in FEATURES} | {"written": written}
+
+
+def expected_features(simulation: Simulation, writes: int, rows: Mapping[int, Seen]) -> Features:
+    """The features that a firing will have, by what its buffers hold; how much it writes is estimated too."""
     place = next(place for place, subplan in enumerate(simulation.plan.subplans) if subplan.writes == writes)
     _, estimate = simulation.estimates[place]
-    buffers = {buffer: _buffer_rows(rows) for buffer, rows in seen.items()}
+    buffers = {buffer: buffer_rows(of_buffer) for buffer, of_buffer in rows.items()}
     firing = estimate.firing(buffers, buffers[writes].before.rows)
-    features = estimate.work.features(firing, estimate.outcome)
-    return {name: float(getattr(features, name)[0]) for name in FEATURES} | {"written": written}
+    return estimate.work.features(firing, estimate.outcome)
 
 
 def predicted(features: Mapping[str, float], weights: Weights) -> float:
@@ -44,10 +49,10 @@ def predicted(features: Mapping[str, float], weights: Weights) -> float:
     return float(sum(getattr(weights, name) * value for name, value in features.items()))
 
 
-def _buffer_rows(seen: Seen) -> BufferRows:
+def buffer_rows(rows: Seen) -> BufferRows:
     """The rows, with as many changes as possible counted as replacements."""
-    before = np.array([seen.before])
-    replaced = np.array([min(seen.inserted, seen.deleted)])
-    inserts, deletes = seen.inserted - replaced, seen.deleted - replaced
+    before = np.array([rows.before])
+    replaced = np.array([min(rows.inserted, rows.deleted)])
+    inserts, deletes = rows.inserted - replaced, rows.deleted - replaced
     change = Change(inserts, replaced, deletes, 0.0 * replaced, replaced)
     return BufferRows(content(before), content(np.maximum(before + change.net, 0.0)), change)

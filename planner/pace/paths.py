@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from planner.delta.weighted import DeltaPlan
 
@@ -19,9 +17,6 @@ class Path:
 
     writes: int
     reads: int
-
-
-Paces: TypeAlias = Mapping[Path, int]
 
 
 def paths(plan: DeltaPlan) -> tuple[Path, ...]:

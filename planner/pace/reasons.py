@@ -26,7 +26,7 @@ def path_plans(
     """Every path with its pace and the reason for it, from the tables to the result."""
     paces = search.knobs.paces(chosen.settings)
     worth = _worth(search, steps, chosen)
-    met = chosen.outcome.final <= limit
+    is_met = chosen.outcome.final <= limit
     idle = simulation.idle
 
     def reason(place: int, path: Path) -> str:
@@ -41,7 +41,7 @@ def path_plans(
             return FED_ONCE if fed == 1 else FED
         if worth.get(place, 1.0) <= 0.0:
             return DECLINED
-        return MET if met else LITTLE
+        return MET if is_met else LITTLE
 
     return tuple(
         PathPlan(path, paces[place], worth.get(place), reason(place, path))

@@ -81,10 +81,15 @@ class PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class SubplanPlan:
-    """The expected work of each firing of a subplan in a period, the last one at the trigger."""
+    """The expected work of each firing of a subplan in a period, the last one at the trigger.
+
+    `engines`: what is to compute each. `reason`: why that of the last one.
+    """
 
     writes: int
     firings: tuple[float, ...]
+    engines: tuple[str, ...]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import inf, isinf
 from typing import Final, TypeAlias
 
-from planner.pace.simulation import Outcome, Pacing
+from planner.pace.simulation import Pacing, SimulatedRuns
 
 Settings: TypeAlias = tuple[int, ...]
 """A pace for each knob."""
@@ -42,18 +42,22 @@ class Raise:
 
     turned: tuple[int, ...]
     settings: Settings
-    outcome: Outcome
+    outcome: SimulatedRuns
     incrementability: float
 
 
 @dataclass(slots=True)
 class Search:
     """A greedy search over levels of paces. The worth of a move is computed again only when the move comes
-    first; of one that was worth nothing, only when no other move is worth anything."""
+    first; of one that was worth nothing, only when no other move is worth anything.
 
-    simulate: Callable[[Pacing], Outcome]
+    `is_over`: whether no further settings may be simulated; then the search ends where it is.
+    """
+
+    simulate: Callable[[Pacing], SimulatedRuns]
     knobs: Knobs
     levels: tuple[int, ...]
+    is_over: Callable[[], bool] = lambda: False
     declined: dict[int, Raise] = field(default_factory=dict)
     _queue: list[tuple[float, int, Raise, Settings]] = field(default_factory=list)
 
@@ -64,7 +68,7 @@ class Search:
         moves = range(len(self.knobs.moves))
         yield current
         self._offer(current, moves)
-        while current.outcome.final > limit:
+        while current.outcome.final > limit and not self.is_over():
             best = self._best(current)
             if best is None:
                 return
@@ -75,7 +79,7 @@ class Search:
 
     def set(self, current: Raise, settings: Settings) -> Raise | None:
         """Go on from other settings, if they are allowed, as if the last raise had led to them."""
-        if not self.knobs.allowed(settings):
+        if self.is_over() or not self.knobs.allowed(settings):
             return None
         return replace(current, settings=settings, outcome=self._simulated(settings))
 
@@ -83,8 +87,8 @@ class Search:
         if not self._queue:
             self._offer(current, tuple(self.declined))
         while self._queue:
-            _, move, raised, seen = heappop(self._queue)
-            if seen == current.settings:
+            _, move, raised, settings = heappop(self._queue)
+            if settings == current.settings:
                 return raised
             self._offer(current, (move,))
         return self._leap(current)
@@ -120,16 +124,16 @@ class Search:
         settings = tuple(
             level if knob in raised else setting for knob, setting in enumerate(current.settings)
         )
-        if not self.knobs.allowed(settings):
+        if self.is_over() or not self.knobs.allowed(settings):
             return None
         outcome = self._simulated(settings)
         return Raise(raised, settings, outcome, incrementability(current.outcome, outcome))
 
-    def _simulated(self, settings: Settings) -> Outcome:
+    def _simulated(self, settings: Settings) -> SimulatedRuns:
         return self.simulate(self.knobs.paces(settings))
 
 
-def incrementability(before: Outcome, after: Outcome) -> float:
+def incrementability(before: SimulatedRuns, after: SimulatedRuns) -> float:
     """The work taken off the trigger for each second of additional total work; infinite if there is none."""
     less, more = before.final - after.final, after.total - before.total
     if more <= _NOTHING:

@@ -12,15 +12,16 @@ import numpy as np
 
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import constants
+from planner.cost.engines import Choice, Costs, Places
 from planner.cost.estimate import BufferEstimate
 from planner.cost.node import BufferRows, unchanging
 from planner.cost.row_counts import Change, Vector, content, reconciled
 from planner.cost.spread import Moves, Spread, Spreads
 from planner.cost.subplan import SubplanEstimate, estimated
-from planner.cost.weights import Weights
-from planner.cost.work import work
+from planner.cost.work import Features
 from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Subplan, TableBuffer
 from planner.delta.weighted_tree import within
+from planner.firing.stepwise import looked_up_contents
 from planner.pace.paths import Path
 from planner.pace.schedule import Arrivals
 
@@ -32,9 +33,6 @@ _MOST_REMEMBERED: Final = 600
 
 Corrections: TypeAlias = Mapping[int, float]
 """The factor between seen and expected rows, by the buffers that subplans write."""
-
-OwnWeights: TypeAlias = Mapping[int, Weights]
-"""The weights of subplans whose firings have been measured, by the buffers that they write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +48,17 @@ class WrittenRows:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSubplan:
-    """A subplan's period: the work of each firing, and what it wrote."""
+    """A subplan's period: what there was to do in each firing, the work of it, the place of its engine among
+    all, and what it wrote."""
 
+    features: Features
     works: Vector
+    engines: Places
     written: WrittenRows
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulatedRuns:
     """The work of a period and of the last firings in it; the subplans in their order."""
 
     final: float
@@ -67,7 +68,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Simulation:
-    """Simulates periods of a plan; a subplan's period is remembered by the paces of all paths below it."""
+    """Simulates periods of a plan; a subplan's period is remembered by the paces of all paths below it.
+
+    `effort`: the operators that were simulated so far, one as often as the period of its subplan.
+    """
 
     plan: DeltaPlan
     arrivals: Mapping[int, Arrivals]
@@ -75,18 +79,15 @@ class Simulation:
     estimates: tuple[tuple[SubplanEstimate, SubplanEstimate], ...]
     below: tuple[tuple[int, ...], ...]
     paths: tuple[Path, ...]
-    weights: Weights
+    costs: Costs
     corrections: Corrections
-    own_weights: OwnWeights
+    operators: tuple[int, ...]
+    effort: int = 0
     _remembered: dict[int, dict[Pacing, SimulatedSubplan]] = field(
         init=False, default_factory=lambda: defaultdict(dict)
     )
 
-    def weights_of(self, writes: int) -> Weights:
-        """The weights of the subplan that writes this buffer."""
-        return self.own_weights.get(writes, self.weights)
-
-    def simulate(self, paces: Pacing) -> Outcome:
+    def simulate(self, paces: Pacing) -> SimulatedRuns:
         """The period under these paces."""
         done: dict[int, SimulatedSubplan] = {}
         for place, subplan in enumerate(self.plan.subplans):
@@ -96,34 +97,39 @@ class Simulation:
                 if len(remembered) >= _MOST_REMEMBERED:
                     remembered.clear()
                 remembered[below] = self._simulated(place, paces, done)
+                self.effort += self.operators[place]
             done[subplan.writes] = remembered[below]
         final = float(sum(subplan.works[-1] for subplan in done.values()))
         total = float(sum(subplan.works.sum() for subplan in done.values()))
-        return Outcome(final, total, tuple(done.values()))
+        return SimulatedRuns(final, total, tuple(done.values()))
 
     @property
     def idle(self) -> frozenset[Path]:
         """The paths at which nothing is expected to arrive."""
         batch = self.simulate((1,) * len(self.paths)).subplans
-        done = {subplan.writes: seen for subplan, seen in zip(self.plan.subplans, batch, strict=True)}
+        done = {subplan.writes: outcome for subplan, outcome in zip(self.plan.subplans, batch, strict=True)}
         return frozenset(path for path in self.paths if not self._brings(path.reads, done))
 
     def forget(self) -> None:
         """Forget simulated periods: whoever keeps a simulation needs only its estimates."""
         self._remembered.clear()
 
-    def recompute(self) -> float:
-        """The work of computing everything from scratch at the end of the period."""
-        cost, held = 0.0, dict[int, Vector]()
+    def recompute(self, rows: Mapping[int, float] | None = None) -> tuple[Choice, ...]:
+        """The engine, and the work, of computing each subplan from scratch over these rows of tables.
+
+        Without `rows` over those that there are at the end of the period.
+        """
+        choices, held = list[Choice](), dict[int, Vector]()
         for buffer, arriving in self.arrivals.items():
-            held[buffer] = np.array([max(self.sizes[buffer] + arriving.inserts - arriving.deletes, 0.0)])
+            expected = max(self.sizes[buffer] + arriving.inserts - arriving.deletes, 0.0)
+            held[buffer] = np.array([expected if rows is None else rows[buffer]])
         for subplan, (scratch, _) in zip(self.plan.subplans, self.estimates, strict=True):
             contents = {buffer: unchanging(rows) for buffer, rows in held.items()}
             firing = scratch.firing(contents, np.ones(1))
             held[subplan.writes] = np.maximum(firing.rows(scratch.outcome).net, 0.0)
             features = scratch.work.features(firing, scratch.outcome)
-            cost += float(work(features, self.weights_of(subplan.writes))[0])
-        return cost
+            choices.append(self.costs.choice(subplan.writes, features))
+        return tuple(choices)
 
     def _simulated(self, place: int, paces: Pacing, done: Mapping[int, SimulatedSubplan]) -> SimulatedSubplan:
         subplan, (scratch, estimate) = self.plan.subplans[place], self.estimates[place]
@@ -150,7 +156,7 @@ class Simulation:
         change = reconciled(likely, before, after).map(lambda rows: rows * factor)
         replaced_share = np.minimum(change.replaced_rows / np.maximum(before, 1.0), constants.NEARLY_ALL)
         written = WrittenRows(times, contents, change.map(_sum), _sum(np.log1p(-replaced_share)))
-        return SimulatedSubplan(work(features, self.weights_of(subplan.writes)), written)
+        return SimulatedSubplan(features, *self.costs.works(subplan.writes, features), written)
 
     def _brings(self, buffer: int, done: Mapping[int, SimulatedSubplan]) -> bool:
         """Whether anything is expected to arrive in a buffer."""
@@ -178,9 +184,8 @@ def simulation(
     plan: DeltaPlan,
     statistics: Statistics,
     arrivals: Mapping[int, Arrivals],
-    weights: Weights,
+    costs: Costs,
     corrections: Corrections,
-    own_weights: OwnWeights,
 ) -> Simulation:
     """The simulation, with everything computed that does not depend on paces."""
     known: dict[int, BufferEstimate] = {}
@@ -197,15 +202,28 @@ def simulation(
     for subplan in plan.subplans:
         scratch = estimated(subplan, known, None)
         known[subplan.writes] = outcome = _node(plan, subplan, scratch, known)
-        estimates.append((scratch, estimated(subplan, known, outcome)))
+        estimates.append((scratch, estimated(subplan, known, outcome, looked_up_contents(subplan))))
         places = under[subplan.writes] = set()
         for buffer in subplan.reads:
             places |= {len(paths)} | under.get(buffer, set())
             paths.append(Path(subplan.writes, buffer))
         below.append(tuple(sorted(places)))
     return Simulation(
-        plan, arrivals, sizes, tuple(estimates), tuple(below), tuple(paths), weights, corrections, own_weights
+        plan=plan,
+        arrivals=arrivals,
+        sizes=sizes,
+        estimates=tuple(estimates),
+        below=tuple(below),
+        paths=tuple(paths),
+        costs=costs,
+        corrections=corrections,
+        operators=tuple(_operators(subplan) for subplan in plan.subplans),
     )
+
+
+def _operators(subplan: Subplan) -> int:
+    """How many operators the subplan's estimate is made of."""
+    return sum(1 for step in subplan.steps for _ in within(step.outcome))
 
 
 @lru_cache(maxsize=1000)

@@ -1,4 +1,4 @@
-"""Bound expressions to scalars; what hangs on other rows becomes a placement or a call of the aggregate."""
+"""Bound expressions to scalars; what depends on other rows becomes a placement or an aggregate call."""
 
 from __future__ import annotations
 
@@ -171,11 +171,11 @@ class ExpressionTranslator:
             aggregate.oid,
             aggregate.name,
             below._all(aggregate.arguments),
-            aggregate.distinct,
-            tuple(below.order(key) for key in aggregate.order),
-            condition,
-            aggregate.collation,
             aggregate.type,
+            distinct=aggregate.distinct,
+            order=tuple(below.order(key) for key in aggregate.order),
+            condition=condition,
+            collation=aggregate.collation,
         )
         if call not in grouping.calls:
             grouping.calls[call] = self.translator.numbers.field(call.name, call.type)
@@ -208,7 +208,7 @@ def _rows(name: str, pairs: tuple[Call, ...]) -> Scalar:
         return first
     equality = equal(*first.arguments)
     if equality is None:
-        raise Refused.ROW_ORDER.error
+        raise Refused.ROW_ORDER.error_for(first.arguments[0].type)
     decided = conjunction((first, Not(equality)))
     return disjunction((decided, conjunction((equality, _rows(name, tuple(rest))))))
 

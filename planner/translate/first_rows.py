@@ -54,12 +54,12 @@ def _earlier(other: Scalar, key: Order) -> Scalar:
 def _less(left: Scalar, right: Scalar) -> Scalar:
     left, right = as_text(left), as_text(right)
     if equal(left, right) is None:
-        raise Refused.NO_ORDER.error
+        raise Refused.NO_ORDER.error_for(left.type)
     return Call(LESS[left.type.oid], "<", Notation.OPERATOR, (left, right), left.type.collation, BOOLEAN)
 
 
 def _same(left: Scalar, right: Scalar) -> Scalar:
     same = not_distinct(left, right)
     if same is None:
-        raise Refused.NO_ORDER.error
+        raise Refused.NO_ORDER.error_for(left.type)
     return same

@@ -68,11 +68,11 @@ def _exactly(numbers: Numbers, relation: Relation) -> DependentPlan:
     """The relation's columns by position, none twice."""
     if fields(relation.plan) == relation.columns:
         return relation.plan
-    seen: set[int] = set()
+    used: set[int] = set()
     computed = []
     for column in relation.columns:
-        field = numbers.field(column.name, column.type) if column.column in seen else column
-        seen.add(column.column)
+        field = numbers.field(column.name, column.type) if column.column in used else column
+        used.add(column.column)
         computed.append(Computed(field, refer(column)))
     return Project(relation.plan, tuple(computed))
 

@@ -59,7 +59,7 @@ def single_value(place: Place, query: Query) -> Scalar:
     elif at_most_one_row(relation.plan, place.translator.tables):
         _place(place, JoinKind.LEFT, relation.plan, TRUE)
     else:
-        call = AggregateCall(SINGLE, "single", (refer(column),), False, (), None, 0, column.type)
+        call = AggregateCall(SINGLE, "single", (refer(column),), column.type)
         column = place.translator.numbers.field(column.name, column.type)
         _place(place, JoinKind.INNER, Aggregate(relation.plan, (), (Aggregated(column, call),)), TRUE)
     return refer(column)

@@ -113,7 +113,7 @@ def _output(relation: Relation, expression: Expression) -> Field:
 def _total(
     order: tuple[SortKey, ...], keys: tuple[Field, ...], columns: tuple[Field, ...]
 ) -> tuple[Order, ...]:
-    """The order, in which rows that it leaves equal are told apart by all columns of the answer."""
+    """The order, in which rows that it leaves equal are told apart by all columns of the result."""
     asked = tuple(
         Order(refer(key), key_order.descending, key_order.nulls_first)
         for key, key_order in zip(keys, order, strict=False)
@@ -123,7 +123,7 @@ def _total(
 
 
 def _without(plan: DependentPlan, keys: tuple[Field, ...], columns: tuple[Field, ...]) -> DependentPlan:
-    """The plan without the keys that are no columns of the answer."""
+    """The plan without the keys that are no columns of the result."""
     if set(keys) <= set(columns):
         return plan
     return Project(plan, passing(dict.fromkeys(columns)))

@@ -1,207 +1,52 @@
-"""`gavial doctor`: what this machine has of what Gavial needs."""
+"""`gavial doctor`: what this machine, a server and a running Gavial have of what is needed."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import platform
-import shutil
-import stat
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-from importlib import metadata
-from pathlib import Path
-from typing import Final, TypeAlias
+
+import click
 
 from catalog.errors import ConfigurationError
-from coordinator.embedded.account import server_account
-from coordinator.embedded.binaries import binaries_for
-from coordinator.embedded.cluster import major_version
-from coordinator.embedded.home import NAME as HOME
-from coordinator.embedded.ports import is_free
-from coordinator.embedded.reach import can_enter
-from coordinator.embedded.system import DEFAULT, VARIABLE
-from dialect.statements.sizes import size_text
-from executors.spark.java import OLDEST, find_java
-from executors.spark.machine import default_memory, memory_bytes
-from proxy.command.install import look
+from proxy.command.checks.findings import Finding, Status, render
+from proxy.command.checks.machine import examine_machine
+from proxy.command.checks.running import examine_running
+from proxy.command.checks.upstream import examine_upstream
+from proxy.command.options.server import Server, asking_server
+from proxy.command.output.progress import working
+from proxy.command.output.values import print_json
 from proxy.processes.data_directory import in_use
-from proxy.settings import parse_upstream
-from sources.server.prerequisites import lack_text
-
-_PORT: Final = 5433
-_NEEDED_BYTES: Final = 200 * 10**6
-_COMFORTABLE_BYTES: Final = 2 * 10**9
 
 
-class Status(Enum):
-    """How much a finding matters."""
+@click.command("doctor")
+@asking_server
+@click.option("--upstream", metavar="DSN", help="PostgreSQL to look at, with the login of gavial serve.")
+def command(server: Server, as_json: bool, upstream: str | None) -> None:
+    """Say what this machine, and a server, have of what Gavial needs, and what to do about what is missing.
 
-    OK = "ok"
-    WARN = "warn"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked for: what was found, and what to do where that is not enough."""
-
-    status: Status
-    what: str
-    found: str
-    hint: str = ""
-
-
-Checks: TypeAlias = tuple[tuple[str, Callable[[Path], Finding]], ...]
+    Looks at what is served from the data directory too, or at any Gavial by its URL; the status is 1 where
+    something is missing.
+    """
+    with working("looking"):
+        findings = examine(server, upstream)
+    if as_json:
+        print_json(findings)
+    else:
+        click.echo(render(findings))
+    if any(finding.status is Status.MISSING for finding in findings):
+        sys.exit(1)
 
 
-def examine(data: Path, upstream: str | None = None) -> tuple[Finding, ...]:
-    """Look for everything `gavial serve` needs with these options; nothing is changed."""
-    embedded: Checks = (("PostgreSQL", examine_postgres), ("account", examine_account))
-    checks: Checks = (
-        ("Python", examine_python),
-        ("disk", examine_disk),
-        ("data directory", examine_data),
-        *(embedded if upstream is None else ()),
-        ("port", examine_port),
-        ("memory", examine_memory),
-        ("PySpark", examine_pyspark),
-        ("Java", examine_java),
-    )
-    findings = tuple(attempt(what, check, data.absolute()) for what, check in checks)
-    return findings if upstream is None else (*findings, *examine_server(upstream))
+def examine(server: Server, upstream: str | None = None) -> tuple[Finding, ...]:
+    """Everything there is to look at; nothing is changed."""
+    runs = server.url is not None or in_use(server.data)
+    of_machine = () if server.url is not None else examine_machine(server.data, embedded=upstream is None)
+    of_upstream = () if upstream is None else examine_upstream(upstream)
+    return (*of_machine, *of_upstream, *(_of_running(server) if runs else ()))
 
 
-def examine_server(upstream: str) -> tuple[Finding, ...]:
-    """The server, and everything that it or the login lacks."""
+def _of_running(server: Server) -> tuple[Finding, ...]:
     try:
-        parse_upstream(upstream)
-        facts, missing = asyncio.run(look(upstream))
+        with server.connected() as connection:
+            return examine_running(connection)
     except ConfigurationError as error:
-        return (Finding(Status.MISSING, "server", error.message, error.hint or ""),)
-    server = Finding(
-        Status.OK,
-        "server",
-        f'PostgreSQL {facts.version_text}, database "{facts.database}", login "{facts.login}"',
-    )
-    lacking = (
-        Finding(
-            Status.MISSING if lack.is_fatal else Status.WARN,
-            "login" if lack.is_right else "server",
-            lack_text(lack),
-        )
-        for lack in missing
-    )
-    return (server, *lacking)
-
-
-def render(findings: tuple[Finding, ...]) -> str:
-    """The findings as text, a line for each."""
-    return "\n".join(
-        f"{finding.status.value:8}{finding.what:16}{'; '.join(filter(None, (finding.found, finding.hint)))}"
-        for finding in findings
-    )
-
-
-def attempt(what: str, check: Callable[[Path], Finding], data: Path) -> Finding:
-    """A check's finding; what would keep `gavial serve` from starting is missing."""
-    try:
-        return check(data)
-    except ConfigurationError as error:
-        detail = f": {error.detail}" if error.detail else ""
-        return Finding(Status.MISSING, what, f"{error.message}{detail}", error.hint or "")
-    except OSError as error:
-        return Finding(Status.MISSING, what, f"{error.filename}: {error.strerror}")
-
-
-def examine_python(_data: Path) -> Finding:
-    """The interpreter that runs this."""
-    return Finding(Status.OK, "Python", f"{platform.python_version()}, {sys.executable}")
-
-
-def examine_disk(data: Path) -> Finding:
-    """Free space where the data directory is, or would be."""
-    place = nearest(data)
-    free = shutil.disk_usage(place).free
-    found = f"{free / 10**9:.1f} GB free in {place}"
-    if free < _NEEDED_BYTES:
-        return Finding(Status.MISSING, "disk", found, "a new database alone takes 0.1 GB")
-    if free < _COMFORTABLE_BYTES:
-        return Finding(Status.WARN, "disk", found, "enough to start, not to work")
-    return Finding(Status.OK, "disk", found)
-
-
-def examine_data(data: Path) -> Finding:
-    """State and mode of the data directory."""
-    if not data.exists():
-        if not os.access(nearest(data), os.W_OK | os.X_OK):
-            return Finding(
-                Status.MISSING, "data directory", f"{data} cannot be made", "choose another with --data"
-            )
-        return Finding(Status.OK, "data directory", f"{data} does not exist yet")
-    mode = stat.S_IMODE(data.stat().st_mode)
-    found = f"{data}, mode {mode:04o}, {'in use' if in_use(data) else 'not in use'}"
-    if mode & (stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH):
-        return Finding(
-            Status.WARN, "data directory", found, f"others can look into it, so: chmod go-rw '{data}'"
-        )
-    return Finding(Status.OK, "data directory", found)
-
-
-def examine_postgres(data: Path) -> Finding:
-    """The server's programs: those of the version that made the database, or the best there are."""
-    cluster = data / HOME / "cluster"
-    binaries = binaries_for(cluster, major_version(cluster))
-    return Finding(Status.OK, "PostgreSQL", f"{binaries.version}, {binaries.directory} ({binaries.origin})")
-
-
-def examine_account(data: Path) -> Finding:
-    """The account the server runs as, and where its files will be."""
-    account, place = server_account(), nearest(data)
-    if account.uid == os.geteuid():
-        return Finding(Status.OK, "account", f"{account.name}, as this command")
-    files = data if can_enter(account, place) else os.environ.get(VARIABLE, DEFAULT)
-    return Finding(Status.OK, "account", f"{account.name}, with its files in {files}")
-
-
-def examine_port(data: Path) -> Finding:
-    """The port that is taken when none is named."""
-    if is_free(_PORT):
-        return Finding(Status.OK, "port", f"{_PORT} is free")
-    user = "perhaps by the gavial of this data directory" if in_use(data) else "by another program"
-    return Finding(Status.WARN, "port", f"{_PORT} is taken, {user}", "choose another with --port")
-
-
-def examine_memory(_data: Path) -> Finding:
-    """The memory of the machine, and what Spark takes of it unless told otherwise."""
-    machine, spark = memory_bytes(), default_memory()
-    found = f"{size_text(machine >> 20 << 20)}, of which Spark takes {size_text(spark >> 20 << 20)}"
-    if machine < 2 * spark:
-        return Finding(Status.WARN, "memory", found, "there is little left for PostgreSQL")
-    return Finding(Status.OK, "memory", found)
-
-
-def examine_pyspark(_data: Path) -> Finding:
-    """The package, and the shell its launcher is written for."""
-    if not shutil.which("bash"):
-        return Finding(
-            Status.MISSING, "PySpark", "bash, which Spark is started by, is not on PATH", "install bash"
-        )
-    return Finding(Status.OK, "PySpark", metadata.version("pyspark"))
-
-
-def examine_java(_data: Path) -> Finding:
-    """The Java that Spark would run on, and those it would not."""
-    search = find_java(os.environ)
-    refused = "; ".join(f"{refusal.origin}: {refusal.reason}" for refusal in search.refused)
-    if search.java is None:
-        return Finding(Status.MISSING, "Java", refused, f"install Java {OLDEST} or newer, or set JAVA_HOME")
-    java = search.java
-    return Finding(Status.OK, "Java", f"{java.version}, {java.home} ({java.origin})", refused)
-
-
-def nearest(path: Path) -> Path:
-    """The path itself, or the nearest directory above it that exists."""
-    return next(place for place in (path, *path.parents) if place.exists())
+        return (Finding(Status.MISSING, "running", error.message, error.hint or ""),)

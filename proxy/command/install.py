@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Final
+import asyncio
 
-import psycopg
+import click
 
-from catalog.errors import ConfigurationError
 from catalog.install import installer
-from coordinator.failures import in_one_line
-from dialect.statements.render import quoted
-from proxy.net.prerequisites import read_facts
-from proxy.settings import read_address
-from sources.server.prerequisites import OLDEST, Lack, ServerFacts, lacks, refusal_of
+from proxy.command.checks.upstream import connection_to, facts_of_role
+from proxy.command.options.server import AS_JSON
+from proxy.command.output.progress import working
+from proxy.command.output.values import print_json
+from sources.server.prerequisites import Lack, lack_text, lacks
 
-_CONNECT_SECONDS: Final = 10
+
+@click.command("install")
+@click.option(
+    "--upstream", metavar="DSN", required=True, help="A superuser's login in the database to prepare."
+)
+@click.option(
+    "--login", metavar="ROLE", help="Login of --upstream of `gavial serve`, where it is no superuser's."
+)
+@click.option("--allow-verifier", metavar="ROLE", help="The same, to check passwords: see authentication.")
+@AS_JSON
+def command(upstream: str, login: str | None, allow_verifier: str | None, as_json: bool) -> None:
+    """Prepare a database of a PostgreSQL that Gavial stands in front of, and say what the server lacks."""
+    with working("preparing the database"):
+        missing = asyncio.run(prepare(upstream, login, allow_verifier))
+    if as_json:
+        print_json({"lacks": [lack_text(lack) for lack in missing]})
+        return
+    for lack in missing:
+        click.echo(f"gavial: {lack_text(lack)}", err=True)
 
 
 async def prepare(address: str, login: str | None, verifying: str | None) -> tuple[Lack, ...]:
@@ -31,40 +46,3 @@ async def prepare(address: str, login: str | None, verifying: str | None) -> tup
         if verifying is not None:
             await installer.allow_verifier(connection, verifying)
         return lacks(await facts_of_role(connection, login))
-
-
-async def look(address: str) -> tuple[ServerFacts, tuple[Lack, ...]]:
-    """What a server says of itself to a login, and what is missing."""
-    async with connection_to(address) as connection:
-        facts = await facts_of_role(connection, None)
-        return facts, lacks(facts)
-
-
-@asynccontextmanager
-async def connection_to(address: str) -> AsyncIterator[psycopg.AsyncConnection]:
-    """A connection; whatever PostgreSQL says against it, or against what is done with it, in one line."""
-    read_address(address)
-    try:
-        async with await psycopg.AsyncConnection.connect(
-            address, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="gavial"
-        ) as connection:
-            yield connection
-    except psycopg.OperationalError as error:
-        raise ConfigurationError(in_one_line(error), hint="Correct --upstream.") from None
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise ConfigurationError(in_one_line(error), hint="Give --upstream a superuser's login.") from None
-    except psycopg.Error as error:
-        raise ConfigurationError(in_one_line(error)) from None
-
-
-async def facts_of_role(connection: psycopg.AsyncConnection, role: str | None) -> ServerFacts:
-    """The facts of a role; an error if there is none of the name, or if the server is too old."""
-    facts = await read_facts(connection, role)
-    if facts is None:
-        raise ConfigurationError(
-            f'role "{role}" does not exist',
-            hint=f"Create it: CREATE ROLE {quoted(role or '')} LOGIN REPLICATION PASSWORD '...'",
-        )
-    if facts.version < OLDEST:
-        raise refusal_of(lacks(facts))
-    return facts

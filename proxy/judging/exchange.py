@@ -17,7 +17,7 @@ from proxy.wire.verdict import Verdict
 Key: TypeAlias = tuple[str, str]
 """A database, and the server that it is on."""
 
-Outcome: TypeAlias = Verdict | Error | None
+Judged: TypeAlias = Verdict | Error | None
 """None: what was asked is no question."""
 
 HEADER: Final = struct.Struct(">Q")
@@ -69,7 +69,7 @@ def read_head(words: str) -> Head | None:
         return None
 
 
-def send(line: socket.socket, value: Message | Outcome, carried: socket.socket | None = None) -> None:
+def send(line: socket.socket, value: Message | Judged, carried: socket.socket | None = None) -> None:
     """A message over a socket that blocks, and another socket with it."""
     pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     header = HEADER.pack(len(pickled))

@@ -1,20 +1,24 @@
-"""What the client is told of a query that can be kept: how it is understood and worked, and what is wrong."""
+"""What the client is told of a query that can be kept: how it is understood, computed, and warned about."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from textwrap import indent
 from typing import Any, Final
 
 from catalog.postgres.signatures import Signatures
+from coordinator.planning.period_estimate import changed_rows
 from coordinator.planning.planning import Maintainable
 from dialect.bound.query import Query
 from dialect.bound.text import BoundText
 from planner.explain.delta_text import delta_text
 from planner.explain.logical_text import text
+from planner.explain.look_ups_text import look_ups_text, look_ups_values
+from planner.explain.measured_work import MeasuredWork
 from planner.explain.schedule_graph import schedule_dot
 from planner.explain.schedule_text import (
+    NOT_MEASURED,
     curve_text,
     curve_values,
     figure,
@@ -22,7 +26,7 @@ from planner.explain.schedule_text import (
     schedule_text,
     schedule_values,
 )
-from planner.pace.schedule import Schedule
+from planner.pace.schedule import Arrivals, Schedule
 from planner.plan import Planned
 from proxy.judging.period_forecast import PeriodForecast
 from proxy.wire.verdict import Verdict
@@ -59,7 +63,7 @@ class Explained:
     """A query as it was understood; its schedule, if that was asked for and it is known what comes.
 
     `is_kept`: whether the plan is the one that the query is computed by; None where there is none yet.
-    `status`: that of a query that exists.
+    `status`: that of a query that exists. `measured`: what its parts took under that plan.
     """
 
     query: Query
@@ -70,6 +74,7 @@ class Explained:
     are_methods_told: bool
     is_kept: bool | None = None
     status: str = "active"
+    measured: MeasuredWork = NOT_MEASURED
 
     @property
     def planned(self) -> Planned:
@@ -87,6 +92,8 @@ class Explained:
         blocks = self._phases() if "VERBOSE" in explain.options else []
         blocks += [("Plan", self._plan())] if self.is_kept is not None else []
         blocks += [("Methods", self._methods())] if self.are_methods_told else []
+        if "STATE" in explain.options:
+            blocks.append(("Looked up", look_ups_text(self.planned.delta)))
         blocks += self._scheduled(explain) if self.forecast else []
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
         return Verdict("\n".join(shown))
@@ -132,20 +139,51 @@ class Explained:
     def _scheduled(self, explain: Explain) -> list[tuple[str, str]]:
         if self.schedule is None:
             return [("Schedule", _UNKNOWN)]
-        blocks = [("Schedule", schedule_text(self.planned.delta, self.schedule, explain.costs))]
+        blocks = [("Expected until the trigger", self._expected())] if explain.costs else []
+        blocks += [
+            ("Schedule", schedule_text(self.planned.delta, self.schedule, explain.costs, self.measured))
+        ]
         if "CURVE" in explain.options:
             blocks.append(("Curve", curve_text(self.planned.delta, self.schedule)))
         return blocks
 
+    def _expected(self) -> str:
+        """The changed rows that the period is expected to bring, by table, and how that is known."""
+        assert self.forecast is not None
+        return "".join(
+            f"{name.schema}.{name.name}: {_rows_text(arrivals)}, {self.forecast.sources[name]}\n"
+            for name, arrivals in self.forecast.arrivals.items()
+        )
+
     def _values(self, explain: Explain) -> dict[str, Any] | None:
-        if self.schedule is None:
-            return None
-        values = schedule_values(self.planned.delta, self.schedule, explain.costs)
-        if self.is_kept:
-            values["plan"] = self.maintainable.fingerprint
-        if "CURVE" in explain.options:
-            values["curve"] = curve_values(self.planned.delta, self.schedule)
-        return values
+        values: dict[str, Any] = {}
+        if self.schedule is not None:
+            values |= schedule_values(self.planned.delta, self.schedule, explain.costs, self.measured)
+            if explain.costs and self.forecast is not None:
+                values["expected"] = [
+                    {"table": f"{name.schema}.{name.name}", "source": self.forecast.sources[name]}
+                    | asdict(arrivals)
+                    for name, arrivals in self.forecast.arrivals.items()
+                ]
+            if "CURVE" in explain.options:
+                values["curve"] = curve_values(self.planned.delta, self.schedule)
+            if self.is_kept:
+                values["plan"] = self.maintainable.fingerprint
+            if "STATE" in explain.options:
+                values["looked_up"] = look_ups_values(self.planned.delta)
+        if "VERBOSE" in explain.options:
+            values["looked_up"] = look_ups_values(self.planned.delta)
+            values["phases"] = {
+                title.lower().replace(" ", "_"): block.splitlines() for title, block in self._phases()
+            }
+        return values or None
+
+
+def _rows_text(arrivals: Arrivals) -> str:
+    """So many rows as whole numbers; updated ones, which count twice, apart."""
+    rows = changed_rows(arrivals)
+    updates = f" ({figure(arrivals.updates)} updates count twice)" if arrivals.updates else ""
+    return f"{rows:.0f} {'row' if round(rows) == 1 else 'rows'}{updates}"
 
 
 def _left(schedule: Schedule) -> str:

@@ -6,8 +6,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from catalog.errors import NotMaintainable
 from catalog.postgres.description import Described, with_types
@@ -16,17 +15,14 @@ from coordinator.planning.planning import KeptPlan, bind_described, plan_as_kept
 from coordinator.planning.statistics import statistics_from_json, statistics_of
 from dialect.statements.expectations import check_expectations
 from dialect.statements.places import Places, place_of
-from executors.settings import EngineSettings
-from executors.spark.executor import SparkEngine
+from executors.executor import Engine
 from planner.delta.methods import methods_of
+from planner.explain.schedule_text import NOT_MEASURED
 from proxy.judging.explained import Explain, Explained
-from proxy.judging.period_forecast import read_period_forecast
+from proxy.judging.period_forecast import measured_from, read_period_forecast
 from proxy.wire.verdict import Verdict
 
 Options: TypeAlias = Mapping[str, Any]
-
-_ENGINE: Final = SparkEngine.of(EngineSettings(Path()))
-"""Nothing is started here: it says what it can compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +45,15 @@ def read_question(words: str) -> Question | None:
     try:
         asked = json.loads(base64.b64decode(words))
         return Question(
-            asked["ticket"],
-            asked["server"],
-            Described.of(asked),
-            asked["places"],
-            asked["options"],
-            _explain(asked["explain"]),
-            asked["statistics"],
-            asked["plan"],
-            asked["figures"],
+            ticket=asked["ticket"],
+            server=asked["server"],
+            described=Described.of(asked),
+            places=asked["places"],
+            options=asked["options"],
+            explain=_explain(asked["explain"]),
+            statistics=asked["statistics"],
+            plan=asked["plan"],
+            figures=asked["figures"],
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -67,23 +63,27 @@ def _explain(asked: Mapping[str, Any] | None) -> Explain | None:
     return Explain(asked["format"], frozenset(asked["options"])) if asked else None
 
 
-def judge(question: Question, signatures: Signatures) -> Verdict:
-    """How the query is understood, if that was asked; raises the error that the client is to get."""
+def judge(question: Question, signatures: Signatures, engine: Engine) -> Verdict:
+    """How the query is understood, if that was asked; raises the error that the client is to get.
+
+    The engine, which nobody starts here, says what it can compute.
+    """
     described, options = question.described, question.options
     statistics, methods = statistics_of(question.statistics), methods_of(options)
     try:
         bound = bind_described(described, signatures)
-        as_kept = plan_as_kept(_ENGINE, bound, _kept_plan(question), methods)
-        maintainable = as_kept or plan_bound(_ENGINE, bound, statistics, methods)
+        as_kept = plan_as_kept(engine, bound, _kept_plan(question), methods)
+        maintainable = as_kept or plan_bound(engine, bound, statistics, methods)
     except NotMaintainable as error:
         error.position = place_of(error.piece, question.places)
         raise
     if expected := options.get("EXPECT"):
         check_expectations(expected, described.tables, question.places.get("option", {}).get("EXPECT"))
     asked = question.explain.options if question.explain else frozenset[str]()
-    forecast = (
-        read_period_forecast(question.figures, question.statistics, options) if question.figures else None
-    )
+    forecast = None
+    if question.figures:
+        engines = engine.engines(maintainable.planned.delta, maintainable.schemas, bound.environment)
+        forecast = read_period_forecast(question.figures, question.statistics, options, engines)
     paces = question.plan["paces"] if question.plan is not None and as_kept is not None else None
     schedule = (
         forecast.schedule(maintainable, statistics, paces, to_the_end="CURVE" in asked) if forecast else None
@@ -97,6 +97,9 @@ def judge(question: Question, signatures: Signatures) -> Verdict:
         schedule,
         are_methods_told="METHOD" in options,
         is_kept=None if question.plan is None else as_kept is not None,
+        measured=measured_from(question.figures)
+        if question.figures and as_kept is not None
+        else NOT_MEASURED,
         status="active" if question.plan is None else question.plan["status"],
     )
     return explained.verdict(question.explain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import pickle
@@ -15,7 +16,8 @@ from typing import Final
 
 from catalog.errors import CannotJudgeNow
 from catalog.postgres.signatures import Signatures
-from proxy.judging.exchange import HEADER, Ask, Forget, Key, Learn, Outcome, send
+from executors.settings import EngineSettings
+from proxy.judging.exchange import HEADER, Ask, Forget, Judged, Key, Learn, send
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +44,10 @@ class _Process:
 class Judges:
     """Judges questions outside of this process: nothing here waits for one, and each can be given up."""
 
-    def __init__(self, log_level: str = "WARNING", cpu_seconds: int = CPU_SECONDS) -> None:
-        self._arguments = (log_level, str(cpu_seconds))
+    def __init__(
+        self, engines: EngineSettings, log_level: str = "WARNING", cpu_seconds: int = CPU_SECONDS
+    ) -> None:
+        self._arguments = (log_level, str(cpu_seconds), json.dumps(engines.to_values()))
         self._thread = ThreadPoolExecutor(1, "judges")
         self._places = asyncio.Semaphore(AT_ONCE)
         self._running: _Process | None = None
@@ -57,7 +61,7 @@ class Judges:
         """The id of the process, where it runs."""
         return self._running.process.pid if self._running is not None else None
 
-    async def ask(self, key: Key, signatures: Signatures, words: str) -> Outcome:
+    async def ask(self, key: Key, signatures: Signatures, words: str) -> Judged:
         """The outcome of a question; cancelled, it is given up at once."""
         async with self._places:
             our_end, their_end = socket.socketpair()
@@ -72,7 +76,7 @@ class Judges:
                 their_end.close()
             try:
                 (length,) = HEADER.unpack(await reader.readexactly(HEADER.size))
-                outcome: Outcome = pickle.loads(await reader.readexactly(length))
+                outcome: Judged = pickle.loads(await reader.readexactly(length))
             except (asyncio.IncompleteReadError, ConnectionError):
                 return CannotJudgeNow()
             finally:

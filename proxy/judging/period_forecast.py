@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
-from zoneinfo import ZoneInfo
 
+from catalog.capture.arrivals import KnownArrivals
 from catalog.postgres.schema import TableName
-from coordinator.decide.forecast import History, forecast
-from coordinator.planning.period_estimate import changed_rows, kind_of, scaled, stated
+from catalog.queries.measurements import KnownEngine
+from catalog.queries.paces import Period
+from coordinator.planning.costs import as_known, own_weights_from, weights_by_engine
+from coordinator.planning.expected_rows import expected_arrivals, kinds_of, stated_rows
+from coordinator.planning.period_estimate import changed_rows, scaled
 from coordinator.planning.planning import Maintainable
-from dialect.statements.expectations import rows_expected
 from planner.algebra.statistics import Statistics
-from planner.cost.weights import Weights, weights_from
+from planner.cost.engines import Costs, EngineLimits, OwnWeights
+from planner.cost.weights import Weights
 from planner.delta.weighted import DeltaPlan
+from planner.explain.measured_work import MeasuredWork, Took
 from planner.pace.choose import at_paces, limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
-from planner.pace.paths import paths
+from planner.pace.paths import Path, paths
 from planner.pace.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of, is_wish
-from planner.pace.simulation import Corrections, OwnWeights
+from planner.pace.simulation import Corrections
 
 KeptPaces: TypeAlias = Mapping[str, Any]
 """The pace, incrementability and reason of each path of a plan, by its number."""
+
+_STATED: Final = "as EXPECT says"
+_MORE: Final = "as more arrived than EXPECT says"
+_SEEN: Final = "as the coordinator expects"
+_FORECAST: Final = "as forecast from what arrived before"
+_UNKNOWN: Final = "of which nothing is known"
 
 _NOTHING: Final = 1e-9
 
@@ -32,20 +41,28 @@ _NOTHING: Final = 1e-9
 class PeriodForecast:
     """A period of the query: what comes, and what work takes.
 
+    `sources`: where what is known of arrivals comes from, in words.
     The corrections, and the weights of single subplans, are those of the plan that is kept.
     """
 
     arrivals: Mapping[TableName, Arrivals]
-    weights: Weights
+    sources: Mapping[TableName, str]
+    engines: tuple[EngineLimits, ...]
+    weights: Mapping[str, Weights]
     goal: Goal
     on_demand: bool
     corrections: Corrections
     own: OwnWeights
 
     def schedule(
-        self, maintainable: Maintainable, statistics: Statistics, kept: KeptPaces | None, *, to_the_end: bool
+        self,
+        maintainable: Maintainable,
+        statistics: Statistics,
+        kept: KeptPaces | None,
+        *,
+        to_the_end: bool,
     ) -> Schedule | None:
-        """How often its parts are worked; None where nobody knows what comes.
+        """How often its parts run; None where it is not known how many rows will arrive.
 
         `kept`: those of the plan, if it is the one that the query is computed by. Others are searched for.
         """
@@ -54,11 +71,17 @@ class PeriodForecast:
         plan = maintainable.planned.delta
         is_kept = kept is not None
         corrections, own = (self.corrections, self.own) if is_kept else ({}, {})
-        simulation = simulated(plan, statistics, self.arrivals, self.weights, corrections, own)
+        costs = replace(self.costs, own=own)
+        simulation = simulated(plan, statistics, self.arrivals, costs, corrections)
         knobs = knobs_of(self.goal.paces, simulation)
         optimised = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end)
         chosen = None if kept is None else kept_paths(plan, kept)
         return optimised if chosen is None else at_paces(optimised, simulation, chosen)
+
+    @property
+    def costs(self) -> Costs:
+        """What runs cost in this installation."""
+        return Costs(self.engines, self.weights)
 
     @property
     def is_wish(self) -> bool:
@@ -67,7 +90,7 @@ class PeriodForecast:
 
     def is_met(self, schedule: Schedule) -> bool:
         """Whether the schedule leaves as little for the trigger as was asked for."""
-        return schedule.final_work <= limit_of(self.goal, schedule.batch_work, self.weights) + _NOTHING
+        return schedule.final_work <= limit_of(self.goal, schedule.batch_work, self.costs) + _NOTHING
 
 
 def kept_paths(plan: DeltaPlan, kept: KeptPaces) -> tuple[PathPlan, ...] | None:
@@ -75,57 +98,86 @@ def kept_paths(plan: DeltaPlan, kept: KeptPaces) -> tuple[PathPlan, ...] | None:
     every = paths(plan)
     if any(str(number) not in kept for number in range(len(every))):
         return None
-    return tuple(PathPlan(path, *kept[str(number)]) for number, path in enumerate(every))
+    return tuple(_kept_path(path, **kept[str(number)]) for number, path in enumerate(every))
+
+
+def _kept_path(path: Path, pace: int, incrementability: float | str | None, reason: str) -> PathPlan:
+    """The plan of a path as it is kept; JSON has no infinity, which PostgreSQL gives as a string."""
+    return PathPlan(path, pace, None if incrementability is None else float(incrementability), reason)
 
 
 def read_period_forecast(
-    figures: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+    figures: Mapping[str, Any],
+    sizes: Sequence[Mapping[str, Any]],
+    options: Mapping[str, Any],
+    engines: Sequence[EngineLimits],
 ) -> PeriodForecast:
-    """The forecast, from what `gavial.figures` and `gavial.sizes` give, and the options of the query."""
+    """The forecast, from what `gavial.figures` and `gavial.sizes` give, and the options of the query.
+
+    `engines`: those that can compute its plan here.
+    """
+    known = [KnownEngine(**engine) for engine in figures["engines"]]
     tables = {TableName(table["schema"], table["name"]): table for table in sizes}
+    oids = {name: described["oid"] for name, described in tables.items()}
+    arrivals = _arrivals(figures, options, oids)
     return PeriodForecast(
-        _arrivals(figures, options, {name: described["oid"] for name, described in tables.items()}),
-        weights_from(figures["weights"]),
-        goal_of(options),
-        options.get("TRIGGER", "on demand") == "on demand",
-        {int(subplan): correction for subplan, correction in figures["corrections"].items()},
-        {int(subplan): weights_from(weights) for subplan, weights in figures["own_weights"].items()},
+        arrivals=arrivals,
+        sources=_sources(figures, options, oids, arrivals),
+        engines=as_known(engines, known),
+        weights=weights_by_engine(known),
+        goal=goal_of(options),
+        on_demand=options.get("TRIGGER", "on demand") == "on demand",
+        corrections={int(subplan): correction for subplan, correction in figures["corrections"].items()},
+        own=own_weights_from(figures["own_weights"]),
+    )
+
+
+def measured_from(figures: Mapping[str, Any]) -> MeasuredWork:
+    """What parts of a query took, from what `gavial.figures` gives."""
+    took = figures["measured"]
+    from_scratch = took["from_scratch"]
+    return MeasuredWork(
+        {int(subplan): Took(**figures) for subplan, figures in took["subplans"].items()},
+        None if from_scratch is None else Took(**from_scratch),
     )
 
 
 def _arrivals(
     figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
 ) -> Mapping[TableName, Arrivals]:
-    """The rows that EXPECT states, or more that the coordinator expects; else as many as came so far."""
+    """The rows that the coordinator expects, or EXPECT states if that is more; else those of the forecast.
+
+    The forecast for a query that has published nothing is that of a period which begins now.
+    """
+    known = KnownArrivals.of(figures["arrivals"])
     kept = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
-    known = kept or dict(_forecast(figures, options, oids))
-    kinds = _kinds(figures, oids)
-    for name, rows in rows_expected(options.get("EXPECT"), oids).items():
-        known[oids[name]] = max(changed_rows(stated(kinds[name], rows)), kept.get(oids[name], 0.0))
-    return {name: scaled(kinds[name], known.get(oid, 0.0)) for name, oid in oids.items()}
+    if not kept:
+        known = replace(known, fired=known.fired or [known.now])
+        return expected_arrivals(oids, options, figures["zone"], known, Period({}, {}))
+    kinds = kinds_of(known, oids.values())
+    stated = stated_rows(oids, options, kinds)
+    rows = {oid: max(kept.get(oid, 0.0), stated.get(oid, 0.0)) for oid in oids.values()}
+    return {name: scaled(kinds[oid], rows[oid]) for name, oid in oids.items()}
 
 
-def _kinds(figures: Mapping[str, Any], oids: Mapping[TableName, int]) -> Mapping[TableName, Arrivals]:
-    """The proportions of inserts, updates and deletes among the changes that came so far."""
-    arrived: dict[int, list[Sequence[float]]] = {oid: [] for oid in oids.values()}
-    for oid, _hour, *counts in figures["history"]:
-        arrived[oid].append(counts)
+def _sources(
+    figures: Mapping[str, Any],
+    options: Mapping[str, Any],
+    oids: Mapping[TableName, int],
+    arrivals: Mapping[TableName, Arrivals],
+) -> Mapping[TableName, str]:
+    """Where what is expected of each table comes from."""
+    kept = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
+    stated = stated_rows(oids, options, kinds_of(KnownArrivals.of(figures["arrivals"]), oids.values()))
     return {
-        name: kind_of(*map(sum, zip((0.0, 0.0, 0.0), *arrived[oid], strict=True)))
+        name: _source(kept.get(oid), stated.get(oid), is_forecast=changed_rows(arrivals[name]) > 0)
         for name, oid in oids.items()
     }
 
 
-def _forecast(
-    figures: Mapping[str, Any], options: Mapping[str, Any], oids: Mapping[TableName, int]
-) -> Mapping[int, float]:
-    """The rows expected of each table in a period that begins now."""
-    rows: dict[int, dict[datetime, int]] = {oid: {} for oid in oids.values()}
-    for oid, hour, count, *_kinds in figures["history"]:
-        rows[oid][datetime.fromtimestamp(hour, UTC)] = count
-    seen = [hour for hours in rows.values() for hour in hours]
-    if not seen:
-        return {}
-    now, since = datetime.fromtimestamp(figures["now"], UTC), min(seen)
-    history = History(rows, since, now, [now])
-    return forecast(options.get("TRIGGER", "on demand"), history, ZoneInfo(figures["zone"])) or {}
+def _source(kept: float | None, stated: float | None, *, is_forecast: bool) -> str:
+    if stated is not None:
+        return _STATED if kept is None or kept <= stated else _MORE
+    if kept is not None:
+        return _SEEN
+    return _FORECAST if is_forecast else _UNKNOWN

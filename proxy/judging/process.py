@@ -8,6 +8,7 @@ asked hangs up, or when it has taken too much time or memory.
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import resource
@@ -17,11 +18,14 @@ import socket
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from catalog.errors import Error, QueryNotJudged, StatementTooComplex
 from catalog.postgres.signatures import Signatures
-from proxy.judging.exchange import Ask, Forget, Key, Learn, Message, Outcome, receive, send
+from executors.engines import engine_of
+from executors.executor import Engine
+from executors.settings import EngineSettings
+from proxy.judging.exchange import Ask, Forget, Judged, Key, Learn, Message, receive, send
 from proxy.judging.judge import judge, read_question
 
 log = logging.getLogger(__name__)
@@ -44,8 +48,9 @@ class _Judgement:
 class Judging:
     """Answers what comes over the socket, until that is closed."""
 
-    def __init__(self, messages: socket.socket, cpu_seconds: int) -> None:
+    def __init__(self, messages: socket.socket, engine: Engine, cpu_seconds: int) -> None:
         self._messages = messages
+        self._engine = engine
         self._cpu_seconds = cpu_seconds
         self._signatures: dict[Key, Signatures] = {}
         self._judgements: set[_Judgement] = set()
@@ -84,12 +89,21 @@ class Judging:
         process = os.fork()
         if process == 0:
             self._let_go()
-            _judge_and_exit(signatures, words, line, self._cpu_seconds)
+            self._judge_and_exit(signatures, words, line)
         os.close(end_of_life)
         judgement = _Judgement(process, life, line)
         self._judgements.add(judgement)
         self._selector.register(life, selectors.EVENT_READ, judgement)
         self._selector.register(line, selectors.EVENT_READ, judgement)
+
+    def _judge_and_exit(self, signatures: Signatures, words: str, line: socket.socket) -> NoReturn:
+        try:
+            _limit(self._cpu_seconds)
+            send(line, judged(signatures, words, self._engine))
+        except BaseException:
+            log.exception("a query could not be judged")
+        finally:
+            os._exit(0)
 
     def _let_go(self) -> None:
         """Close, in a forked copy, the connections of all other questions."""
@@ -121,16 +135,6 @@ def _killed(number: int) -> Error:
     return QueryNotJudged(f"Its process ended with signal {number}.")
 
 
-def _judge_and_exit(signatures: Signatures, words: str, line: socket.socket, cpu_seconds: int) -> None:
-    try:
-        _limit(cpu_seconds)
-        send(line, judged(signatures, words))
-    except BaseException:
-        log.exception("a query could not be judged")
-    finally:
-        os._exit(0)
-
-
 def _limit(cpu_seconds: int) -> None:
     """Limit what a question may take of the machine; one that takes long gives way to all others."""
     signal.signal(signal.SIGPROF, lambda _number, _frame: os.nice(_NICE))
@@ -142,13 +146,13 @@ def _limit(cpu_seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def judged(signatures: Signatures, words: str) -> Outcome:
+def judged(signatures: Signatures, words: str, engine: Engine) -> Judged:
     """The outcome of a question, whatever becomes of it."""
     question = read_question(words)
     if question is None:
         return None
     try:
-        return judge(question, signatures)
+        return judge(question, signatures, engine)
     except Error as refusal:
         return refusal
     except MemoryError:
@@ -160,13 +164,15 @@ def judged(signatures: Signatures, words: str) -> Outcome:
 
 def main() -> None:
     """Judge what comes over the inherited socket."""
-    descriptor, level, cpu_seconds = sys.argv[1:]
+    descriptor, level, cpu_seconds, engines = sys.argv[1:]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.captureWarnings(True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    engine = engine_of(EngineSettings.of(json.loads(engines)))
     gc.freeze()
-    Judging(socket.socket(fileno=int(descriptor)), int(cpu_seconds)).run()
+    Judging(socket.socket(fileno=int(descriptor)), engine, int(cpu_seconds)).run()
+    gc.unfreeze()  # else the end frees nothing, which DuckDB reports on standard error
 
 
 if __name__ == "__main__":

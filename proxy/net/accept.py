@@ -180,9 +180,9 @@ class Acceptor:
         if self._settings.proxy_protocol and not unix:
             prefix = await read_exactly(connection, haproxy.PREFIX_SIZE)
             rest = await read_exactly(connection, haproxy.rest_size(prefix))
-            told = haproxy.source(prefix, rest)
-            if told is not None:
-                address, private = told, False
+            source = haproxy.source(prefix, rest)
+            if source is not None:
+                address, private = source, False
         first = await receive(connection, 1, socket.MSG_PEEK)
         direct_tls = first == _TLS_HANDSHAKE and self._tls() is not None and not unix
         return Peer(address, unix=unix, private=private), direct_tls

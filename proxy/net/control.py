@@ -21,7 +21,7 @@ from catalog.postgres.signatures import Signatures
 from catalog.postgres.signatures_reader import read_signatures
 from catalog.queries.run_requests import enter_run, leave_run
 from catalog.wording import one_line
-from proxy.judging.exchange import Head, Outcome, read_head
+from proxy.judging.exchange import Head, Judged, read_head
 from proxy.judging.judges import Judges
 from proxy.net.prerequisites import read_facts, refusal_under
 from proxy.settings import Settings
@@ -34,7 +34,13 @@ log = logging.getLogger(__name__)
 _OPTIONS: Final = "-c search_path=pg_catalog -c lock_timeout=2s -c statement_timeout=5s -c row_security=off"
 _CONNECT_SECONDS: Final = 5
 _RETRY_SECONDS: Final = 0.5
-_STATEMENTS: Final = {"verify": "VERIFY STANDING QUERY", "refresh": "EXPLAIN ANALYZE"}
+_VERIFY: Final = "VERIFY STANDING QUERY"
+_STATEMENTS: Final = {
+    "verify": _VERIFY,
+    "verify_postgres": _VERIFY,
+    "verify_spark": _VERIFY,
+    "refresh": "EXPLAIN ANALYZE",
+}
 _DATABASES: Final = 16
 """So many databases' snapshots are kept at most."""
 
@@ -46,7 +52,7 @@ class Control:
         self._settings = settings
         self._upstream = settings.upstream
         self._signatures: dict[tuple[str, str], Signatures] = {}
-        self._judges = Judges(settings.log_level.upper())
+        self._judges = Judges(settings.engines, settings.log_level.upper())
         self._mock_secret = secrets.token_bytes(32)
 
     def warm(self) -> None:
@@ -127,7 +133,7 @@ class Control:
             except psycopg.Error as error:
                 log.warning("cannot remove run %s: %s", run, _line(error))
 
-    async def _judge(self, database: str, head: Head, asked: str) -> Outcome:
+    async def _judge(self, database: str, head: Head, asked: str) -> Judged:
         """Why a query cannot be kept, or how it is explained; waits for a server that cannot be reached."""
         while True:
             try:

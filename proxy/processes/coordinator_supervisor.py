@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from catalog.backoff import Backoff
 from coordinator.process.orders import Orders
-from executors.settings import IN_PROCESS_MEMORY, IN_PROCESS_ROWS
-from proxy.settings import Upstream
+from proxy.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -25,20 +23,6 @@ _LONGEST_PAUSE_SECONDS: Final = 10.0
 """Shorter than the patience of statements that wait for a coordinator."""
 _STEADY_SECONDS: Final = 60.0
 """A process that has run for so long has recovered; its next end is a new one."""
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinatorOptions:
-    """What the command line says of the coordinator; without a warehouse, it lies in the data directory."""
-
-    warehouse: str | None = None
-    allow_unbounded_wal: bool = False
-    spark_master: str | None = None
-    spark_remote: str | None = None
-    spark_memory: int | None = None
-    engine: str = "auto"
-    in_process_rows: int = IN_PROCESS_ROWS
-    in_process_memory: int = IN_PROCESS_MEMORY
 
 
 class CoordinatorSupervisor:
@@ -79,10 +63,12 @@ class CoordinatorSupervisor:
         self._process.stdin.flush()
 
 
-def orders_for(
-    upstream: Upstream, data: Path, log_level: str, coordinator_options: CoordinatorOptions
-) -> Orders:
-    """The orders of a coordinator that uses the same login as the proxy."""
+def orders_for(settings: Settings, data: Path, warehouse: str | None) -> Orders:
+    """The orders of a coordinator that uses the same login as the proxy.
+
+    Without a warehouse, it lies in the data directory.
+    """
+    upstream = settings.upstream
     address = make_conninfo(
         host=upstream.host,
         port=upstream.port,
@@ -94,14 +80,8 @@ def orders_for(
     )
     return Orders(
         address,
-        coordinator_options.warehouse or str(data.absolute() / "warehouse"),
-        log_level,
-        str(data.absolute() / "spark"),
-        coordinator_options.spark_master,
-        coordinator_options.spark_remote,
-        coordinator_options.spark_memory,
-        coordinator_options.allow_unbounded_wal,
-        coordinator_options.engine if coordinator_options.in_process_rows else "spark",
-        coordinator_options.in_process_rows,
-        coordinator_options.in_process_memory,
+        warehouse or str(data.absolute() / "warehouse"),
+        settings.log_level,
+        settings.engines,
+        settings.allow_unbounded_wal,
     )

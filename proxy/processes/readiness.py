@@ -16,8 +16,8 @@ import pyarrow as pa
 from catalog.errors import ConfigurationError, Error
 from coordinator.failures import in_one_line
 from coordinator.process.orders import Orders
-from executors.spark.java import require_java, require_start
-from executors.spark.machine import default_memory
+from executors.java import require_java, require_start
+from executors.machine import default_memory
 from proxy.net.control import Control
 from proxy.net.prerequisites import lacks_under
 from proxy.settings import Settings
@@ -46,7 +46,7 @@ def problems(settings: Settings, orders: Orders | None) -> Iterator[str]:
     """Everything that does not work, with what to do about it."""
     yield from problems_of_server(settings)
     if orders is not None:
-        without_spark = _ONLY_SMALL if orders.engine == "auto" else _UNANSWERED
+        without_spark = _ONLY_SMALL if orders.engines.engine == "auto" else _UNANSWERED
         for check, effect in ((require_warehouse, _UNANSWERED), (require_spark, without_spark)):
             try:
                 check(orders)
@@ -84,7 +84,7 @@ def require_warehouse(orders: Orders) -> None:
 
 def require_spark(orders: Orders) -> None:
     """What Spark is started with on this machine, or reached with on another one."""
-    if orders.spark_remote is not None:
+    if orders.engines.spark_remote is not None:
         if missing := [name for name in ("grpc", "google.protobuf", "pandas") if find_spec(name) is None]:
             raise ConfigurationError(
                 f"Spark Connect needs more Python packages: {', '.join(missing)}",
@@ -95,4 +95,4 @@ def require_spark(orders: Orders) -> None:
         raise ConfigurationError(
             "bash, by which Spark is started, is not on PATH", hint="Install it, and restart gavial."
         )
-    require_start(require_java(os.environ), orders.spark_memory or default_memory())
+    require_start(require_java(os.environ), orders.engines.spark_memory or default_memory())

@@ -24,7 +24,7 @@ from catalog.errors import ConfigurationError
 from catalog.wording import one_line
 from coordinator.embedded.postgres import EmbeddedPostgres
 from proxy.net.listen import listen_tcp, listen_unix
-from proxy.processes.coordinator_supervisor import CoordinatorOptions, CoordinatorSupervisor, orders_for
+from proxy.processes.coordinator_supervisor import CoordinatorSupervisor, orders_for
 from proxy.processes.data_directory import locked
 from proxy.processes.postgres_supervisor import PostgresSupervisor
 from proxy.processes.readiness import tell_problems
@@ -50,8 +50,7 @@ class Service:
     upstream: Upstream | None
     workers: int
     settings: Settings
-    coordinator_options: CoordinatorOptions
-    proxy_only: bool = False
+    warehouse: str | None = None
 
 
 def serve(service: Service) -> None:
@@ -68,18 +67,13 @@ def serve(service: Service) -> None:
             postgres_supervisor = PostgresSupervisor(embedded)
             stack.callback(postgres_supervisor.stop)
             upstream = _embedded_upstream(embedded, service.data)
-        settings = replace(
-            service.settings,
-            upstream=upstream,
-            limits=_affordable(service.settings.limits),
-            proxy_only=service.proxy_only,
-            allow_unbounded_wal=service.coordinator_options.allow_unbounded_wal,
-        )
+        limits = _affordable(service.settings.limits)
+        settings = replace(service.settings, upstream=upstream, limits=limits)
         workers = Workers(service.workers, settings, listeners)
         stack.callback(workers.stop, settings.limits.drain_seconds + _STOPPING_SECONDS)
         coordinator_supervisor = orders = None
-        if not service.proxy_only:
-            orders = orders_for(upstream, service.data, settings.log_level, service.coordinator_options)
+        if not settings.proxy_only:
+            orders = orders_for(settings, service.data, service.warehouse)
             coordinator_supervisor = CoordinatorSupervisor(orders)
             stack.callback(coordinator_supervisor.stop)
         workers.start()

@@ -1,7 +1,7 @@
 """Walks both directions of a session by message headers alone; pure, and the hot path of the proxy.
 
 A frame of known length is copied blindly: what comes out is what went in, unless a statement of ours
-is on its way.
+is on its way, or an error or notice names a hidden view (`proxy/wire/query_names.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from catalog.errors import ProtocolViolation
+from proxy.wire.query_names import with_query_names
 from proxy.wire.states import Client, ClientEvent, SessionState, TextEvent
 
 header: Final = struct.Struct("!BI").unpack_from
@@ -28,6 +29,7 @@ HELD_NEWS: Final = 1 << 16
 _BUSY: Final = 0
 _TERMINATE: Final = ord("X")
 _READY, _PARAMETER, _NOTICE, _COMPLETE, _ERROR, _SUSPENDED = b"ZSNCEs"
+_NEWS: Final = frozenset((_PARAMETER, _NOTICE, _ERROR))
 _TEXT: Final = frozenset(b"QP")
 _PARSE, _EXECUTE, _SYNC, _ROW = b"PESD"
 _AROUND_EXECUTE: Final = frozenset(b"BDECH")
@@ -215,10 +217,17 @@ class ServerFrames:
                 if at == last:
                     break
                 self.status = self.last_ready_status = data[at + 5]
-            elif kind == _PARAMETER and length <= HELD_NEWS:
-                if at + 1 + length > size:
+            elif kind in _NEWS and length <= HELD_NEWS:
+                end = at + 1 + length
+                if end > size:
                     break
-                self.on_parameter(data[at + 5 : at + 1 + length])
+                if kind == _PARAMETER:
+                    self.on_parameter(data[at + 5 : end])
+                elif (named := with_query_names(data[at:end])) != data[at:end]:
+                    data = data[:at] + named + data[end:]
+                    length = len(named) - 1
+                    size = len(data)
+                    last = size - 5
             at += 1 + length
         self.last_kind = kind
         if at >= size:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from catalog.errors import Error, ProtocolViolation
 from dialect.statements.rewrite import Edit, codec_of, rewrite
 from proxy.wire.messages import SIGN_OF_LIFE, data_row, fields_of, message
+from proxy.wire.query_names import with_query_names
 from proxy.wire.relocation import relocated, replaced
 from proxy.wire.states import Client, SessionState, Statement, StatementEvent
 from proxy.wire.verdict import Verdict
@@ -45,6 +46,8 @@ _WORDS: Final = {
     "part": StatementEvent.PART,
     "end": StatementEvent.END,
     "verify": StatementEvent.RUN,
+    "verify_postgres": StatementEvent.RUN,
+    "verify_spark": StatementEvent.RUN,
     "refresh": StatementEvent.RUN,
     "waiting": StatementEvent.WAITING,
     "heard": StatementEvent.HEARD,
@@ -176,6 +179,7 @@ class Session:
             return self._on_private_notice(*private)
         statement = self.state.statement
         if kind in (_ERROR, _NOTICE):
+            frame = with_query_names(frame)
             codec = codec_of(self._encoding) or "latin-1"
             frame = replaced(frame, codec, REFUSAL_ERROR, self._refusal) or relocated(
                 frame, codec, self._edits

@@ -42,7 +42,7 @@ def decode_rows(
 ) -> Decoded:
     """The rows that start at these ascending positions of less than 2 GiB.
 
-    The session that sends them has `sources.decode.text.SETTINGS`. Bytes that are no such rows raise
+    The session that sends them is one of `sources.server.session`. Bytes that are no such rows raise
     ProtocolViolation.
     """
     octets, limits = Octets(data), np.append(starts[1:], len(data))

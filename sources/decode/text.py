@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Final, assert_never
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +21,6 @@ from sources.decode.text_lists import split_arrays, split_lists
 from sources.decode.written_numeric import structs
 from sources.messages.octets import Values
 
-# What a session must have set for its texts to be read here.
-SETTINGS: Final[Mapping[str, str]] = {
-    "client_encoding": "UTF8",
-    "TimeZone": "UTC",
-    "DateStyle": "ISO, MDY",
-    "IntervalStyle": "postgres",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-}
-
-_FAR: Final = r"^\d{5}|BC$|infinity$"
 ZEROS_BEHIND = r"(\.\d*?)0+$"
 
 
@@ -100,17 +89,20 @@ def _decimals(storage: Decimal, texts: pa.Array) -> pa.Array:
 
 def _decimals_if_they_fit(storage: Decimal, texts: pa.Array) -> pa.Array:
     """Arrow takes numbers of too many digits for others, so they are looked at before."""
-    plain = pc.replace_substring_regex(texts, ZEROS_BEHIND, r"\1")
+    type_ = arrow_type(storage)
     fits = rf"^-?0*\d{{0,{storage.precision - storage.scale}}}(\.\d{{0,{storage.scale}}})?$"
-    missing = pa.scalar(None, pa.string())
-    return pc.if_else(pc.match_substring_regex(plain, fits), plain, missing).cast(arrow_type(storage))
+    if pc.all(pc.match_substring_regex(texts, fits)).as_py():
+        return texts.cast(type_)
+    plain = pc.replace_substring_regex(texts, ZEROS_BEHIND, r"\1")
+    return pc.if_else(pc.match_substring_regex(plain, fits), plain, pa.scalar(None, pa.string())).cast(type_)
 
 
 def _moments(texts: pa.Array, storage: Plain, read: Callable[[str], int], number: pa.DataType) -> pa.Array:
-    """Arrow reads years of four digits after Christ, and nothing that is infinite."""
-    if pc.any(pc.match_substring_regex(texts, _FAR)).as_py():
+    """Arrow reads years of four digits after Christ, and refuses all others and what is infinite."""
+    try:
+        return texts.cast(arrow_type(storage))
+    except pa.ArrowInvalid:
         return pa.array([read(text) for text in texts.to_pylist()], number).cast(arrow_type(storage))
-    return texts.cast(arrow_type(storage))
 
 
 def _booleans(texts: pa.Array) -> pa.Array:

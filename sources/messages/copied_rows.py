@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -28,13 +29,16 @@ def copy_rows(connection: pq.abc.PGconn, query: bytes, size: int) -> Iterator[Co
     started = connection.exec_(b"COPY (" + query + b") TO STDOUT (FORMAT binary)")
     if started.status != pq.ExecStatus.COPY_OUT:
         raise errors.error_from_result(started)
-    data, starts = bytearray(), list[int]()
+    data, starts = bytearray(), array("q")
     for row in _rows(connection):
         starts.append(len(data))
         data += row
         if len(data) >= size:
-            yield CopiedRows(bytes(data), np.array(starts, np.int64))
-            data, starts = bytearray(), []
+            portion = CopiedRows(bytes(data), np.array(starts, np.int64))
+            # Else they would take memory while the portion is decoded.
+            data, starts = bytearray(), array("q")
+            yield portion
+            del portion
     if starts:
         yield CopiedRows(bytes(data), np.array(starts, np.int64))
 

@@ -11,7 +11,7 @@ from psycopg import Connection, pq
 from catalog.errors import TooManyConnections
 from catalog.rows import value_of
 
-_LEFT: Final = """
+_FREE: Final = """
     SELECT least(
         current_setting('max_wal_senders')::int - (
             SELECT count(*) FROM pg_stat_replication r
@@ -25,9 +25,9 @@ _SLOTS: Final = "53400"
 _SEVERITY_ENDS: Final = ":  "
 
 
-def left(connection: Connection, names: Collection[str] = ()) -> int:
+def free_senders(connection: Connection, names: Collection[str] = ()) -> int:
     """How many more can each have a slot and a process, where the sessions of these names have none."""
-    return int(value_of(connection, _LEFT, {"names": list(names)}))
+    return int(value_of(connection, _FREE, {"names": list(names)}))
 
 
 def refusal_to_connect(words: str) -> psycopg.Error | TooManyConnections:

@@ -15,7 +15,7 @@ from sources.server.position import format_lsn, parse_lsn
 from sources.server.senders import refusal_to_connect
 from sources.server.session import session_address
 
-DATA, KEEPALIVE = b"wk"
+KEEPALIVE = ord("k")
 
 STATUS_SECONDS: Final = 10.0
 """The server gets a report at least this often; it ends a silent connection after wal_sender_timeout."""

@@ -21,7 +21,7 @@ def remove_dismissed(connection: Connection, site: CaptureSite) -> int:
 def remove_unnamed(connection: Connection, site: CaptureSite) -> None:
     """Delete files that a killed process left; nobody may be sealing."""
     named = {batch.file for batch in manifest(connection)}
-    site.warehouse.remove(site.warehouse.unnamed(named))
+    site.warehouse.sweep(named)
 
 
 def drop_slot(connection: Connection, site: CaptureSite) -> None:

@@ -64,7 +64,15 @@ def join_tables(
     with take_position(site.address, go_on, lambda process: tell(connection, site, process)) as position:
         failpoint("join position taken")
         for shape in shapes:
-            _join(connection, site, position, shape, passed, go_on, discard)
+            _join(
+                connection=connection,
+                site=site,
+                position=position,
+                shape=shape,
+                passed=passed,
+                go_on=go_on,
+                discard=discard,
+            )
     return True
 
 

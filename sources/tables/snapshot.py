@@ -25,7 +25,7 @@ from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buf
 
 WORKERS: Final = 2
 PIECE_BLOCKS: Final = 4096
-BATCH_BYTES: Final = 32 << 20
+BATCH_BYTES: Final = 16 << 20
 """Size of a batch of rows as COPY sends them; a worker's memory is a small multiple of it."""
 
 _BLOCKS: Final = """

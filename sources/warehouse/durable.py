@@ -12,6 +12,15 @@ def rename_durably(source: Path, target: Path) -> None:
     sync_directory(target.parent)
 
 
+def sync(file: Path) -> None:
+    """Write the content of a file to the disk, whoever wrote it."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_directory(directory: Path) -> None:
     """Write the names in a directory to the disk."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,108 +1,131 @@
-"""Merges small batches into one, without rows that cancel out; content at later positions stays."""
+"""Makes one batch of many, with all of their rows or without those that cancel out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import Connection
 
 from catalog.capture.batch import Batch
-from catalog.capture.captured import emptied_at, hold_captured
-from catalog.capture.store import forget_batches, held_epoch, manifest, name_batches
+from catalog.capture.captured import hold_captured
+from catalog.capture.store import forget_batches, held_epoch, name_batches
 from catalog.failpoints import failpoint
+from catalog.queries.computed import may_replace_computed
 from sources.decode.unstorable import alike
 from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
 
-FEWEST_BATCHES: Final = 8
-"""Fewer batches than these are not worth merging."""
 
-SMALL_ROWS: Final = 250_000
-SMALL_BYTES: Final = 16 << 20
-MOST_ROWS: Final = FEWEST_BATCHES * SMALL_ROWS
-MOST_BYTES: Final = FEWEST_BATCHES * SMALL_BYTES
-"""Size of the batches that are merged at a time, so that it takes about a second and little memory."""
+def appended(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """One batch with all rows of these, each at its position."""
+    return _sealed(warehouse, together([warehouse.read(batch) for batch in batches]), batches)
 
 
-def merge_batches(connection: Connection, site: CaptureSite, buffer: str, below: int) -> tuple[str, ...]:
-    """Merge small batches of a buffer up to a position before which no reader will begin.
+def summed(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """One batch with the sum of these, or none if nothing is left."""
+    return _sealed(warehouse, consolidated(together([warehouse.read(batch) for batch in batches])), batches)
 
-    The returned files are garbage once all readers that began before have ended. Rows that a TRUNCATE took
-    back are there twice, with opposite weights, and cancel out.
-    """
-    if not _may_merge(connection, buffer):
+
+def _sealed(warehouse: Warehouse, rows: pa.Table, batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """The rows as the batch that takes the place of these."""
+    if not rows.num_rows:
         return ()
-    emptied = emptied_at(connection, buffer)
-    settled = [batch for batch in manifest(connection, [buffer]) if batch.to_offset <= below]
-    cancelled = [batch for batch in settled if batch.to_offset < emptied <= below]
-    chosen = choose(settled[len(cancelled) :])
-    merged = merged_batches(site.warehouse, chosen) if chosen else ()
-    replaced = [batch.file for batch in (*cancelled, *chosen)]
+    start, end = reach(batches)
+    return (warehouse.seal(batches[0].buffer, rows, start, end, batches[0].schema_version),)
+
+
+def reach(batches: Collection[Batch]) -> tuple[int, int]:
+    """From where to where these batches go."""
+    return min(batch.from_offset for batch in batches), max(batch.to_offset for batch in batches)
+
+
+def replace_batches(
+    connection: Connection, site: CaptureSite, replaced: Sequence[Batch], merged: Sequence[Batch]
+) -> bool:
+    """Name some batches in place of others, of one buffer; False where those are replaced already, or may be.
+
+    What is not named afterwards is garbage, once all readers that began before have ended.
+    """
+    buffer = replaced[0].buffer
     failpoint("merge: sealed")
     try:
         with held_epoch(connection, site.epoch):
-            if not _may_merge(connection, buffer) or forget_batches(connection, replaced) < len(replaced):
+            if is_table_buffer(buffer):
+                may_merge = hold_captured(connection, buffer)
+            else:
+                may_merge = may_replace_computed(connection)
+            files = [batch.file for batch in replaced]
+            if not may_merge or forget_batches(connection, files) < len(files):
                 raise _Overtaken
             name_batches(connection, merged)
+            failpoint("merge: before commit")
     except _Overtaken:
-        return tuple(batch.file for batch in merged)
+        return False
     failpoint("merge: committed")
-    return tuple(replaced)
+    return True
 
 
 class _Overtaken(Exception):
     """One of the batches was replaced meanwhile, or is about to be."""
 
 
-def _may_merge(connection: Connection, buffer: str) -> bool:
-    """Whether the buffer's batches may be merged; that holds until the end of the transaction."""
-    return not is_table_buffer(buffer) or hold_captured(connection, buffer)
-
-
-def choose(batches: Sequence[Batch]) -> tuple[Batch, ...]:
-    """The small batches that are merged next: those with the same columns, the oldest first."""
-    by_version: dict[int, list[Batch]] = {}
-    for batch in batches:
-        same = by_version.setdefault(batch.schema_version, [])
-        if batch.rows <= SMALL_ROWS and batch.bytes <= SMALL_BYTES and _fits([*same, batch]):
-            same.append(batch)
-    chosen = max(by_version.values(), key=len, default=[])
-    return tuple(chosen) if len(chosen) >= FEWEST_BATCHES else ()
-
-
-def _fits(batches: Sequence[Batch]) -> bool:
-    rows, size = sum(batch.rows for batch in batches), sum(batch.bytes for batch in batches)
-    return rows <= MOST_ROWS and size <= MOST_BYTES
-
-
-def merged_batches(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
-    """One batch with the sum of these, or none if nothing is left."""
-    table = consolidated(together([warehouse.read(batch) for batch in batches]))
-    if not table.num_rows:
-        return ()
-    start, end = min(batch.from_offset for batch in batches), max(batch.to_offset for batch in batches)
-    return (warehouse.seal(batches[0].buffer, table, start, end, batches[0].schema_version),)
-
-
 def consolidated(rows: pa.Table) -> pa.Table:
     """Each different row once, with the sum of its weights, at its last position.
 
-    Rows with lists or intervals in them stay as they are: PyArrow does not compare those.
+    Rows with lists in them stay as they are: PyArrow does not compare those.
     """
-    names = [name for name in rows.column_names if name not in CONTROL]
-    if any(pa.types.is_nested(rows.schema.field(name).type) for name in names):
+    columns = [_flat(rows.column(name)) for name in rows.column_names if name not in CONTROL]
+    if any(pa.types.is_nested(column.type) for flat in columns for column in flat):
         return rows
-    sums = rows.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum"), (COMMIT_LSN, "max")])
-    sums = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0))
+    flat = [column for several in columns for column in several]
+    keys = [f"key_{number}" for number in range(len(flat))]
+    table = pa.table([*flat, rows.column(WEIGHT), rows.column(COMMIT_LSN)], [*keys, WEIGHT, COMMIT_LSN])
+    sums = table.group_by(keys, use_threads=False).aggregate([(WEIGHT, "sum"), (COMMIT_LSN, "max")])
+    sums = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0)).combine_chunks()
     control = {
         WEIGHT: sums.column(f"{WEIGHT}_sum"),
         COMMIT_LSN: sums.column(f"{COMMIT_LSN}_max"),
         IS_UPDATE: pa.repeat(pa.scalar(False), sums.num_rows),
     }
-    return pa.table({name: sums.column(name) for name in names} | control).cast(rows.schema)
+    summed = (sums.column(key) for key in keys)
+    data = {
+        field.name: _whole([next(summed) for _column in columns[place]], field.type)
+        for place, field in enumerate(field for field in rows.schema if field.name not in CONTROL)
+    }
+    return pa.table(data | control).cast(rows.schema)
+
+
+def _flat(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """The columns by which values are told apart: of a struct its fields, and whether it is there."""
+    if not pa.types.is_struct(column.type):
+        return [column]
+    fields = [_flat(pc.struct_field(column, [number])) for number in range(column.type.num_fields)]
+    return [pc.is_null(column), *(flat for several in fields for flat in several)]
+
+
+def _whole(flat: Sequence[pa.ChunkedArray], type: pa.DataType) -> pa.ChunkedArray:
+    """The column that was taken apart."""
+    if not pa.types.is_struct(type):
+        return flat[0]
+    missing, *rest = flat
+    columns = []
+    for field in type:
+        width = _width(field.type)
+        columns.append(_whole(rest[:width], field.type))
+        rest = rest[width:]
+    arrays = [_one(column) for column in columns]
+    return pa.chunked_array([pa.StructArray.from_arrays(arrays, fields=list(type), mask=_one(missing))])
+
+
+def _width(type: pa.DataType) -> int:
+    return 1 + sum(_width(field.type) for field in type) if pa.types.is_struct(type) else 1
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
 
 
 def together(tables: Sequence[pa.Table]) -> pa.Table:

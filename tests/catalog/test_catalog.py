@@ -9,7 +9,9 @@ import psycopg
 import pytest
 
 from catalog.install.refusals import REFUSALS
+from coordinator.verify.choice import BEARABLE_COST
 from dialect.binding.unbindable import UNBINDABLE
+from dialect.statements.option_lists import EXPLAIN_FORMATS, EXPLAIN_OPTIONS
 from dialect.statements.options import OPTIONS
 from planner.algebra.refused import Refused
 from tests.support.checkout import ROOT
@@ -113,6 +115,16 @@ def test_installing_is_idempotent_and_survives_racing_clients(gavial_embedded: G
         admin.execute("DROP DATABASE racing")
 
 
+EXPLAINED: Final = {
+    "ANALYZE": "what a result took beside what was predicted: the trigger fires and the result is waited for",
+    "VERBOSE": "the query after each phase of planning",
+    "COSTS": "the work of runs; on unless it is switched off",
+    "STATE": "what each part of the query looks up by key, and what it scans",
+    "SHARING": "nothing yet; a NOTICE says so",
+    "CURVE": "what each goal costs ([goals.md](goals.md))",
+}
+
+
 def test_options_and_refusals_are_documented_as_they_are() -> None:
     lines = ["# Options", "", "| option | meaning | accepted | default |", "|---|---|---|---|"]
     lines += [
@@ -139,5 +151,34 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
         "|---|---|",
     ]
     named = (*UNBINDABLE.values(), *(each.value for each in Refused))
-    lines += sorted({f"| {piece} | {hint} |" for piece, hint in named})
+    pieces = {(piece.replace("%s", "…").replace("|", "\\|"), hint) for piece, hint in named}
+    lines += sorted(f"| {piece} | {hint} |" for piece, hint in pieces)
+    assert EXPLAINED.keys() == {*EXPLAIN_OPTIONS}
+    lines += [
+        "",
+        "# What EXPLAIN shows",
+        "",
+        "`EXPLAIN [(option [on | off], …)] STANDING QUERY name`, or `CREATE STANDING QUERY …`, which is not",
+        "made then. `FORMAT` is one of " + ", ".join(EXPLAIN_FORMATS) + ".",
+        "",
+        "| option | shows |",
+        "|---|---|",
+        *(f"| `{option}` | {shown} |" for option, shown in EXPLAINED.items()),
+        "",
+        "# What VERIFY compares with",
+        "",
+        "`VERIFY STANDING QUERY name [USING POSTGRES | SPARK]` gives the rows in which the result differs.",
+        "A NOTICE says what it was compared with.",
+        "",
+        "| USING | compares with | finds | costs |",
+        "|---|---|---|---|",
+        "| POSTGRES | what PostgreSQL computes, at one snapshot | whatever is wrong | PostgreSQL's time; "
+        "meanwhile a snapshot |",
+        "| SPARK | what Gavial computes from scratch, from what was captured | what was computed wrongly "
+        "from changes, or written by others | the time of a first result; no snapshot |",
+        "",
+        "Without USING it is POSTGRES where PostgreSQL's own EXPLAIN estimates a cost of at most "
+        f"{BEARABLE_COST:,},",
+        "which is about 100 seconds; else SPARK.",
+    ]
     assert_as_recorded(DOCS / "options-and-refusals.md", "\n".join(lines) + "\n")

@@ -11,11 +11,12 @@ from tests.support.binding.cases import read_snapshot
 
 NAMED = {name: oid for name, oid in vars(functions).items() if name.isupper() and isinstance(oid, int)}
 SIGNATURES: Signatures = read_snapshot().signatures
+FUNCTIONS = {function.oid: function for named in SIGNATURES.functions.values() for function in named}
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_function_is_called_as_postgresql_calls_it(name: str) -> None:
-    signature = SIGNATURES.functions_by_oid[NAMED[name]]
+    signature = FUNCTIONS[NAMED[name]]
     types = [SIGNATURES.types[argument].name for argument in signature.arguments]
     alone = [function.name for function in SIGNATURES.functions[signature.name]] == [signature.name]
     assert name.lower() in ("_".join((signature.name, *types)), *([signature.name] if alone else ()))

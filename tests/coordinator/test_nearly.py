@@ -6,20 +6,21 @@ from math import inf, nan
 
 import pytest
 
-from coordinator.verify.nearly import Sums, Unlike, without_near
+from coordinator.verify.nearly import Unlike, without_near
 
 DOUBLE = (1e-9,)
 
 
-def unlike(side: str, *sums: float | None, rest: str = "(1)", rows: int = 1) -> Unlike:
-    return Unlike(side, f"{rest} {sums}", rows, rest, sums)
+def unlike(side: str, *sums: float | str | None, rest: str = "(1)", rows: int = 1) -> Unlike:
+    texts = tuple(None if each is None else str(each) for each in sums)
+    return Unlike(side, f"{rest} {sums}", rows, rest, texts)
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [((0.1 + 0.2 + 0.3,), (0.3 + 0.2 + 0.1,)), ((nan,), (nan,)), ((None,), (None,)), ((inf,), (inf,))],
 )
-def test_the_last_digits_are_no_difference(ours: Sums, theirs: Sums) -> None:
+def test_the_last_digits_are_no_difference(ours: tuple[float | None], theirs: tuple[float | None]) -> None:
     assert without_near([unlike("superfluous", *ours), unlike("missing", *theirs)], DOUBLE) == []
 
 
@@ -27,9 +28,26 @@ def test_the_last_digits_are_no_difference(ours: Sums, theirs: Sums) -> None:
     ("ours", "theirs"),
     [((1.0,), (1.000001,)), ((nan,), (1.0,)), ((None,), (0.0,)), ((inf,), (-inf,)), ((0.0,), (1e-300,))],
 )
-def test_any_other_value_is_one(ours: Sums, theirs: Sums) -> None:
+def test_any_other_value_is_one(ours: tuple[float | None], theirs: tuple[float | None]) -> None:
     rows = [unlike("superfluous", *ours), unlike("missing", *theirs)]
     assert sorted(each.side for each in without_near(rows, DOUBLE)) == ["missing", "superfluous"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same"),
+    [
+        ("{0.1,0.30000000000000004}", "{0.1,0.3}", True),
+        ("{0.1,0.3}", "{0.1,0.31}", False),
+        ("{0.1}", "{0.1,0.1}", False),
+        ("sum: 1e+20!", "sum: 1.0000000000000001e+20!", True),
+        ("sum: 1!", "sums: 1!", False),
+        ("true", "false", False),
+        ("-NaN", "NaN", False),
+    ],
+)
+def test_numbers_in_texts_and_arrays(ours: str, theirs: str, same: bool) -> None:
+    rows = [unlike("superfluous", ours), unlike("missing", theirs)]
+    assert (without_near(rows, DOUBLE) == []) is same
 
 
 def test_rows_that_differ_elsewhere_are_no_partners() -> None:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.firing.outcome import RunOutcome, SubplanOutcome
-from coordinator.planning.period_estimate import PeriodEstimate, changed_rows, kind_of, scaled, stated
+from coordinator.planning.period_estimate import PeriodEstimate, as_stated, changed_rows, kind_of, scaled
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost.fitting import vector_of
 from planner.cost.weights import Weights
+from planner.cost.work import vector_of
 from planner.delta.derive import derive
 from planner.delta.weighted import TableBuffer
 from planner.pace.choose import scheduled, simulated
@@ -23,6 +23,7 @@ from planner.pace.schedule import Arrivals, Goal
 from tests.planner.cost.test_estimate import Make
 from tests.planner.pace.test_pace import derived
 from tests.support.planning.random_plans import FILLED, TABLES, queries
+from tests.support.planning.schedules import only
 
 COUNTS = st.sampled_from((0, 1, 7, 1000, 10**6))
 ARRIVALS = st.builds(Arrivals, COUNTS.map(float), COUNTS.map(float), COUNTS.map(float))
@@ -35,7 +36,7 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     plan = derive(query, tables=TABLES)
     sizes = {name: TableStatistics(float(data.draw(COUNTS))) for name in TABLES if data.draw(st.booleans())}
     arrivals = {name: data.draw(ARRIVALS) for name in TABLES if data.draw(st.booleans())}
-    period = simulated(plan, Statistics(sizes), arrivals, Weights())
+    period = simulated(plan, Statistics(sizes), arrivals, only())
     goal = Goal(data.draw(st.sampled_from((1.0, 0.3, 0.01))), data.draw(st.sampled_from((1, 4))))
     schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
@@ -72,7 +73,7 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
     corrections = estimate.corrections(arrived, {0: 3}, written)
     assert all(0.001 <= correction <= 1000 for correction in corrections.values())
-    again = simulated(plan, Statistics(sizes), arrivals, Weights(), corrections)
+    again = simulated(plan, Statistics(sizes), arrivals, only(), corrections)
     assert isfinite(scheduled(again, goal, path_knobs(again.paths, again.idle)).final_work)
 
 
@@ -82,15 +83,16 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
 def test_a_machine_that_has_become_slower(seconds: float | None, factor: float, moved: bool) -> None:
     """Of a share nothing is left undone; of seconds more is."""
     estimate = counted(Goal(0.3, 8, seconds))
-    slower = Weights(*(factor * vector_of(estimate.simulation.weights)))
-    assert estimate.cost_has_changed(slower, {}) == moved
+    slower = Weights(*(factor * vector_of(Weights())))
+    assert estimate.cost_has_changed(only(slower)) == moved
 
 
 def test_firings_that_have_become_dearer_beside_rows() -> None:
     estimate = counted(Goal(0.3, 8))
-    assert not estimate.cost_has_changed(Weights(), {})
-    assert estimate.cost_has_changed(replace(Weights(), jobs=1000 * Weights().jobs), {})
-    assert estimate.cost_has_changed(Weights(), {1: replace(Weights(), jobs=1000 * Weights().jobs)})
+    dear = replace(Weights(), jobs=1000 * Weights().jobs)
+    assert not estimate.cost_has_changed(only())
+    assert estimate.cost_has_changed(only(dear))
+    assert estimate.cost_has_changed(only(own={1: dear}))
 
 
 def counted(goal: Goal) -> PeriodEstimate:
@@ -98,7 +100,7 @@ def counted(goal: Goal) -> PeriodEstimate:
     make = Make()
     plan = derived(make.count(make.s, make.d))
     few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(1e4)})})
-    period = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, Weights())
+    period = simulated(plan, few, {FILLED.name: Arrivals(1e8)}, only())
     schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     assert any(path.pace > 1 for path in schedule.paths)
     return PeriodEstimate(period, schedule, {0: 100})
@@ -114,5 +116,5 @@ def test_kinds_are_those_of_what_came() -> None:
     """Both versions of an updated row are changed rows; of rows that the owner states it is one."""
     kind = kind_of(160, 40, 60)
     assert kind == Arrivals(20, 40, 60)
-    assert stated(kind, 60) == Arrivals(10, 20, 30)
+    assert as_stated(kind, 60) == Arrivals(10, 20, 30)
     assert kind_of(0, 0, 0) == Arrivals(1)

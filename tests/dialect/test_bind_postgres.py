@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import AsyncConnection
-from psycopg.errors import DatabaseError
+from psycopg.errors import DatabaseError, IndeterminateCollation
 
 from catalog.errors import FeatureNotSupported
 from catalog.postgres.schema import TableName
 from catalog.postgres.signatures_reader import read_signatures
 from catalog.postgres.types import BOOL
 from dialect.binding.bind import bind
+from dialect.binding.calls import COMPARING
 from tests.support.binding.cases import (
     FOLDER,
     SNAPSHOT,
@@ -130,6 +131,42 @@ def test_operators_and_columns(path: Path, laboratory: Laboratory) -> None:
             assert outcome.split(":")[0] == ("refused" if path.stem == "refused" else "bound"), statement
 
     laboratory.run(work)
+
+
+FUNCTIONS_OF_TEXTS = """
+    SELECT proname, 'pg_catalog.' || quote_ident(proname) || '(' || (
+        SELECT string_agg(
+            CASE WHEN type <> 'text'::regtype THEN '1' WHEN place = 1 THEN 't.posix' ELSE 't.label' END,
+            ', ' ORDER BY place
+        ) FROM unnest(proargtypes) WITH ORDINALITY AS argument (type, place)
+    ) || ')'
+    FROM pg_proc
+    WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND NOT proretset
+        AND proargtypes[0] = 'text'::regtype AND 'text'::regtype = ANY (proargtypes[1:])
+        AND proargtypes::oid[] <@ ARRAY['text'::regtype, 'integer'::regtype]::oid[]
+"""
+
+
+def test_functions_that_compare(laboratory: Laboratory) -> None:
+    """PostgreSQL says which functions need one collation; those of comparison operators have no name here."""
+
+    async def work(connection: AsyncConnection, _: Snapshot) -> set[str]:
+        await connection.execute("CREATE TEMP TABLE t AS SELECT 'a' COLLATE \"POSIX\" AS posix, 'b' AS label")
+        await connection.execute('ALTER TABLE t ALTER label TYPE text COLLATE "C"')
+        names = set()
+        for name, call in await (await connection.execute(FUNCTIONS_OF_TEXTS)).fetchall():
+            try:
+                async with connection.transaction():
+                    await connection.execute(f"SELECT {call} FROM t".encode())
+            except IndeterminateCollation as error:
+                if "string comparison" in str(error):
+                    names.add(name)
+            except DatabaseError:
+                pass  # a function that wants other values
+        return names
+
+    operators = {"bttextcmp", *(f"text_{name}" for name in ("lt", "le", "gt", "ge", "larger", "smaller"))}
+    assert laboratory.run(work) - operators - {"texteq", "textne"} == COMPARING - {"min", "max"}
 
 
 USER_TYPES = """

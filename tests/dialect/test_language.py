@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import Error
 from dialect.statements.options import Setting
-from dialect.statements.parse import find_ours
-from dialect.statements.render import render
+from dialect.statements.parse import COMPARED_WITH, find_ours
 from dialect.statements.statement import (
     Alteration,
     AlterStandingQuery,
@@ -32,6 +31,7 @@ from dialect.statements.statement import (
     Suspend,
     VerifyStandingQuery,
 )
+from tests.support.statement_text import render
 
 
 def parsed(text: str) -> Statement:
@@ -108,8 +108,9 @@ statements: st.SearchStrategy[Statement] = st.one_of(
     st.builds(AlterStandingQuery, names, changes, st.booleans()),
     st.builds(DropStandingQuery, several, st.booleans(), st.booleans()),
     st.builds(RefreshStandingQuery, several),
-    st.builds(VerifyStandingQuery, names),
-    st.builds(ShowStandingQueries, st.one_of(st.none(), names)),
+    st.builds(VerifyStandingQuery, names, st.sampled_from([None, *COMPARED_WITH])),
+    st.builds(ShowStandingQueries, names),
+    st.builds(ShowStandingQueries, st.none(), st.booleans()),
     st.just(ShowVersion()),
     st.builds(
         ExplainStandingQuery,
@@ -258,6 +259,9 @@ def test_a_value_is_read_into_its_canonical_form(given_value: str, meaning: bool
         ("DROP STANDING QUERY q CASCADE RESTRICT", '"RESTRICT"'),
         ("REFRESH STANDING QUERY q, ", "at end of input"),
         ("VERIFY STANDING QUERY a, b", '","'),
+        ("VERIFY STANDING QUERY q USING", "at end of input"),
+        ("VERIFY STANDING QUERY q USING duckdb", '"duckdb"'),
+        ("VERIFY STANDING QUERY q USING SPARK POSTGRES", '"POSTGRES"'),
         ("SHOW STANDING QUERY", "at end of input"),
         ("COMMENT ON STANDING QUERY q IS 5", '"5"'),
         ("CREATE STANDING QUERRY q AS SELECT 1", '"QUERRY"'),
@@ -284,6 +288,11 @@ def test_options_without_parentheses_are_helped(text: str) -> None:
     error = refused(text)
     assert error.message == 'syntax error at or near "FINAL_WORK"'
     assert (error.hint or "").startswith("Options stand in parentheses, such as (FINAL_WORK")
+
+
+def test_what_verify_may_compare_with_is_named() -> None:
+    for text in ("VERIFY STANDING QUERY q USING FOO", "VERIFY STANDING QUERY q USING"):
+        assert refused(text).hint == "USING takes POSTGRES or SPARK."
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -32,16 +33,27 @@ from catalog.postgres.types import (
     TIMESTAMPTZ,
     SqlType,
 )
+from dialect.expressions.environment import DEFAULT
 from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scalar
-from dialect.spark.expressions import DEFAULT
 from executors.engines import ENGINES
-from executors.executor import AddedColumn, Engine, Executor, Firing, InFile, InMemory, Part, Range
+from executors.executor import (
+    AddedColumn,
+    Engine,
+    Executor,
+    Firing,
+    Folder,
+    InFile,
+    InMemory,
+    Part,
+    Range,
+)
 from executors.reference.firing import Changes
 from executors.rows import Schema, arrow_schema, name_of
 from executors.settings import EngineSettings
 from planner.algebra.logical import Computed, Field, LogicalQuery
 from planner.delta.derive import derive
 from planner.delta.weighted import Consolidate, DeltaProject, Moment, Pairs, Read, Step, Subplan, Weighted
+from sources.warehouse.bounds import bounds_of
 from sources.warehouse.warehouse import Warehouse
 from tests.support.planning.random_plans import commits, queries
 from tests.support.spark.side_by_side import SideBySide
@@ -70,6 +82,7 @@ NUMBER = Field(1, "number", SqlType(INT8))
 OTHER = Field(2, "other", SqlType(INT8))
 NUMBERS: Schema = {1: Plain.INT64}
 READ = Read(0, Moment.CHANGE, (NUMBER,))
+WRITES = os.environ.get("GAVIAL_TEST_EXECUTOR") != "reference"
 MANY = 2_000
 PARTS = 4
 
@@ -107,6 +120,29 @@ class Rows:
 
     def names(self, _buffer: int) -> Mapping[int, str]:
         return {column: name_of(column) for column in EVERYTHING}
+
+
+class Many(Rows):
+    """So many, as they are counted, that their engine is not expected to hand them over."""
+
+    def count(self, buffer: int, range: Range) -> int:
+        return super().count(buffer, range) * 10_000_000
+
+
+def fired_into(
+    executor: Executor, warehouse: Warehouse, fired: Firing, rows: Rows
+) -> tuple[pa.Table, tuple[Batch, ...]]:
+    """What comes of a firing that has a folder at offset 9, and the batches that its engine wrote there."""
+    folder = warehouse.new_name("node-1", 9)
+    outcome = executor.fire(replace(fired, folder=Folder(warehouse.uri_of_folder(folder), 9)), rows)
+    if outcome.in_folder is None:
+        return outcome.rows, ()
+    batches = warehouse.seal_folder(folder, 0, 9, 1)
+    assert outcome.in_folder == sum(batch.rows for batch in batches)
+    assert warehouse.sizes().keys() == {batch.file for batch in batches}
+    schema = outcome.rows.schema
+    tables = [warehouse.read(batch).select(schema.names).cast(schema) for batch in batches]
+    return pa.concat_tables([outcome.rows, *tables]), batches
 
 
 def as_rows(schema: Schema, *rows: Sequence[object]) -> pa.Table:
@@ -194,6 +230,59 @@ def test_values_go_through_files_and_memory_unchanged(executor: Executor, tmp_pa
     assert written.schema == rows.schema
     expected = pa.concat_tables([rows, rows]).to_pylist()
     assert sorted(map(str, written.to_pylist())) == sorted(map(str, expected))
+
+
+def test_what_the_engine_writes_itself_is_what_it_hands_over(executor: Executor, tmp_path: Path) -> None:
+    """Of what claims to be many rows; an engine that cannot write hands them over."""
+    values = [value for _oid, _storage, value in EVERYTHING.values()]
+    rows = as_rows(STORED, values, (None,) * len(values))
+    read = firing(Read(0, Moment.CHANGE, FIELDS), STORED, STORED)
+    warehouse = Warehouse(str(tmp_path / "written"))
+    found, batches = fired_into(executor, warehouse, read, Many(sealed(tmp_path, rows), InMemory(rows)))
+    assert found.schema == rows.schema
+    expected = pa.concat_tables([rows, rows]).to_pylist()
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected))
+    for batch in batches:
+        assert set(warehouse.read(batch)["commit_lsn"].to_pylist()) == {9}
+        assert set(warehouse.read(batch)["is_update"].to_pylist()) == {False}
+        assert (batch.from_offset, batch.to_offset, batch.buffer) == (0, 9, "node-1")
+    assert bool(batches) == WRITES, "Spark writes what is large"
+
+
+def test_bounds_of_what_the_engine_writes_are_those_of_its_rows(executor: Executor, tmp_path: Path) -> None:
+    values = [value for _oid, _storage, value in EVERYTHING.values()]
+    read = firing(Read(0, Moment.CHANGE, FIELDS), STORED, STORED)
+    warehouse = Warehouse(str(tmp_path / "written"))
+    rows = as_rows(STORED, values, (None,) * len(values))
+    _, batches = fired_into(executor, warehouse, read, Many(InMemory(rows)))
+    for batch in batches:
+        table = warehouse.read(batch)
+        known = {name: found for name in table.column_names if (found := bounds_of(table[name])) is not None}
+        known = {name: found for name, found in known.items() if name not in ("commit_lsn", "is_update")}
+        assert batch.bounds == {name: found for name, found in known.items() if name != "c4"}
+    assert len({name for batch in batches for name in batch.bounds}) == (9 if WRITES else 0)
+
+
+def test_what_the_engine_wrote_is_read_like_other_files(executor: Executor, tmp_path: Path) -> None:
+    warehouse = Warehouse(str(tmp_path / "written"))
+    found, batches = fired_into(executor, warehouse, firing(READ, NUMBERS, NUMBERS), Many(*numbers(tmp_path)))
+    assert sorted(found["c1"].to_pylist()) == list(range(MANY))
+    parts = [InFile(warehouse.uri_of(batch), batch.rows) for batch in batches]
+    outcome = executor.fire(firing(READ, NUMBERS, NUMBERS), Rows(*parts) if WRITES else Rows(InMemory(found)))
+    assert sorted(outcome.rows["c1"].to_pylist()) == list(range(MANY))
+    slices = [rows for batch in batches for rows in warehouse.slices(batch, ["c1", "weight"], 100)]
+    assert max((rows.num_rows for rows in slices), default=0) == (100 if WRITES else 0)
+    assert sum(rows.num_rows for rows in slices) == (MANY if WRITES else 0)
+
+
+def test_an_error_leaves_nothing_that_would_count(executor: Executor, tmp_path: Path) -> None:
+    written: Schema = {3: Plain.INT64}
+    warehouse = Warehouse(str(tmp_path / "written"))
+    failing = firing(computed(FAILING[DivisionByZero]), NUMBERS, written)
+    with pytest.raises(DivisionByZero):
+        fired_into(executor, warehouse, failing, Many(*numbers(tmp_path)))
+    found, _ = fired_into(executor, warehouse, firing(READ, NUMBERS, NUMBERS), Many(*numbers(tmp_path)))
+    assert found.num_rows == MANY
 
 
 def test_many_files_are_whole(executor: Executor, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from executors.engines import ENGINES
 from executors.executor import Part
 from executors.rows import WEIGHT, name_of
 from executors.settings import EngineSettings
-from executors.spark.compile.nodes import view_of
 from executors.spark.compile.subplan import Statement
 from executors.spark.executor import SparkExecutor
 from executors.spark.firing import run
+from executors.sql.nodes import view_of
 from planner.delta.weighted import Moment
 from tests.executors.contract_firings import MANY, NUMBERS, READ, Rows, firing, numbers
 
@@ -40,7 +40,7 @@ def computed(session: SparkSession, value: str, *parts: Part) -> pa.Table:
     """A value for each row, by a statement."""
     sql = f"SELECT {value} AS {name_of(1)}, {WEIGHT} FROM {view_of(0, Moment.CHANGE)}"
     statement = Statement(sql, ((0, Moment.CHANGE),))
-    return run(session, statement, firing(READ, NUMBERS, NUMBERS), Rows(*parts))
+    return run(session, statement, firing(READ, NUMBERS, NUMBERS), Rows(*parts), MANY).rows
 
 
 def test_a_task_that_is_tried_again_counts_once(session: SparkSession, tmp_path: Path) -> None:

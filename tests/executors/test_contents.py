@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.postgres.storage import Plain
-from executors.duckdb.contents import FEWEST_ROWS, MOST_OTHERS, Contents
-from executors.duckdb.executor import open_database
+from executors.duckdb.contents import FEWEST_ROWS, Contents
+from executors.duckdb.database import open_database
+from executors.duckdb.inputs import Inputs, Statements
 from executors.duckdb.sources import source_of
 from executors.executor import InFile
 from executors.rows import Schema
@@ -57,13 +58,17 @@ class Folder:
 def numbers(
     database: duckdb.DuckDBPyConnection, contents: Contents, files: Sequence[InFile], schema: Schema = NUMBER
 ) -> list[int]:
-    """The numbers by a SELECT of the files."""
-    tables: dict[str, pa.Table] = {}
+    """The numbers by a SELECT of the files, in a firing of its own."""
     contents.begin()
-    sql = source_of(files, schema, NAMES, tables, contents)
-    for name, table in tables.items():
-        database.register(name, table)
-    return sorted(row[0] for row in database.sql(f"SELECT c1 FROM ({sql})").fetchall())
+    return numbers_of(database, contents, files, schema)
+
+
+def numbers_of(
+    database: duckdb.DuckDBPyConnection, contents: Contents, files: Sequence[InFile], schema: Schema = NUMBER
+) -> list[int]:
+    inputs = Inputs()
+    sql = source_of(files, schema, NAMES, inputs, contents)
+    return sorted(Statements(database).rows(f"SELECT c1 FROM ({sql})", inputs)["c1"].to_pylist())
 
 
 def expected(places: Sequence[int]) -> list[int]:
@@ -99,8 +104,7 @@ def test_what_a_firing_loads_later_is_not_among_what_it_read_before(
     numbers(database, contents, before)
     after = [*before, folder.add()]
     contents.begin()
-    sources = [source_of(files, NUMBER, NAMES, {}, contents) for files in (before, after, before)]
-    counts = [database.sql(f"SELECT count(*) FROM ({source})").fetchall()[0][0] for source in sources]
+    counts = [len(numbers_of(database, contents, files)) for files in (before, after, before)]
     assert counts == [ROWS, 2 * ROWS, ROWS]
 
 
@@ -111,9 +115,8 @@ def test_a_firing_may_read_a_folder_twice_by_other_columns(
     files = [folder.add()]
     for _ in range(3):
         contents.begin()
-        sources = [source_of(files, schema, NAMES, {}, contents) for schema in (NUMBER, BOTH)]
-        for source in sources:
-            assert database.sql(f"SELECT count(*) FROM ({source})").fetchall() == [(ROWS,)]
+        for schema in (NUMBER, BOTH):
+            assert len(numbers_of(database, contents, files, schema)) == ROWS
     assert list(held_tables(database).values()) == [ROWS]
 
 
@@ -165,12 +168,67 @@ def test_what_has_no_room_is_read_from_its_files(database: duckdb.DuckDBPyConnec
     assert not held_tables(database)
 
 
-def test_files_that_are_merged_away_do_not_stay(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_what_a_firing_reads_does_not_make_room_for_what_else_it_reads(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    folders = [Folder(tmp_path, f"table-{number}") for number in (1, 2)]
+    contents = Contents(database, ROWS * 24 + 100)  # one folder of numbers with weights
+    for folder in folders:
+        folder.add()
+    for _ in range(3):
+        contents.begin()
+        inputs = Inputs()
+        first, second = (source_of(folder.files, NUMBER, NAMES, inputs, contents) for folder in folders)
+        rows = Statements(database).rows(f"SELECT count(*) AS n FROM ({first} UNION ALL {second})", inputs)
+        assert rows["n"].to_pylist() == [2 * ROWS]
+    assert len(held_tables(database)) == 1
+
+
+def test_what_a_firing_reads_stays_where_more_of_it_has_no_room(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    folder, contents = Folder(tmp_path), Contents(database, ROWS * 24 + 100)
+    before = [folder.add()]
+    after = [*before, folder.add()]
+    for _ in range(3):
+        contents.begin()
+        inputs = Inputs()
+        first, second = (source_of(files, NUMBER, NAMES, inputs, contents) for files in (before, after))
+        rows = Statements(database).rows(f"SELECT count(*) AS n FROM ({first} UNION ALL {second})", inputs)
+        assert rows["n"].to_pylist() == [3 * ROWS]
+    assert list(held_tables(database).values()) == [ROWS]
+
+
+def test_what_has_no_room_makes_nothing_go(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    small, large = Folder(tmp_path, "table-1"), Folder(tmp_path, "table-2")
+    contents = Contents(database, ROWS * 24 + 100)
+    small.add()
+    large.add()
+    large.add()
+    for _ in range(3):
+        assert numbers(database, contents, small.files) == expected([0])
+        assert numbers(database, contents, large.files) == expected([0, 1])
+    assert list(held_tables(database).values()) == [ROWS]
+
+
+def test_files_that_are_merged_away_do_not_stay(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are the others read again for it."""
+    monkeypatch.setattr("executors.duckdb.contents.MOST_OTHERS", 2)
     folder, contents = Folder(tmp_path), Contents(database, 2**30)
+    for _ in range(5):
+        folder.add()
     for _ in range(2):
-        numbers(database, contents, [folder.add()])
+        assert numbers(database, contents, folder.files) == expected(range(5))
+    for file in folder.files:
+        Path(file.uri.removeprefix("file://")).unlink()
+    assert numbers(database, contents, folder.files[2:]) == expected([2, 3, 4])
     held = contents._held[str(tmp_path / "table-1")]
-    held.files.update({f"gone-{number}": 100 + number for number in range(MOST_OTHERS + 1)})
-    assert numbers(database, contents, folder.files) == expected([0, 1])
-    assert numbers(database, contents, folder.files) == expected([0, 1])
-    assert len(contents._held[str(tmp_path / "table-1")].files) == 2
+    assert (len(held.files), held.rows) == (5, 5 * ROWS)
+    assert numbers(database, contents, folder.files[3:]) == expected([3, 4])
+    assert (len(held.files), held.rows) == (2, 2 * ROWS)
+    assert database.execute(f"SELECT count(*) FROM {held.table}").fetchall() == [(2 * ROWS,)]
+    file = folder.add()
+    assert numbers(database, contents, [*folder.files[3:5], file]) == expected([3, 4, 5])
+    assert numbers(database, contents, [file, folder.files[4]]) == expected([4, 5])

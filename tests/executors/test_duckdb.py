@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from catalog.errors import NotMaintainable
 from catalog.postgres.schema import TableName
-from dialect.spark.expressions import DEFAULT
-from executors.duckdb.executor import DuckDBExecutor, NotComputed
+from dialect.expressions.environment import DEFAULT
+from executors.duckdb.arrangements import Room
+from executors.duckdb.executor import DuckDBExecutor
+from executors.duckdb.stepping import NotComputed
 from executors.executor import Buffers, Firing, Outcome
 from executors.reference.executor import ReferenceExecutor
 from executors.reference.firing import Changes
+from executors.rows import Schema
 from executors.spark.executor import spark_schemas
 from planner.algebra.logical import LogicalQuery
 from planner.delta.derive import derive
 from planner.delta.methods import Method
+from sources.warehouse.warehouse import Warehouse
 from tests.support.planning.random_plans import commits, queries
-from tests.support.spark.side_by_side import SideBySide
+from tests.support.planning.replay import Replay
+from tests.support.spark.logs_in_files import LogsInFiles
+from tests.support.spark.side_by_side import Logs, SideBySide
 
 METHODS = [
     (Method.LINEAR, Method.COMBINE, Method.RECOMPUTE),
@@ -33,9 +43,9 @@ LEAST_COMPUTED = 0.5
 class OrByDefinition(ReferenceExecutor):
     """Computes in this process; what is left to Spark, by definition; counts both."""
 
-    def __init__(self) -> None:
+    def __init__(self, small: DuckDBExecutor) -> None:
         super().__init__()
-        self.small = DuckDBExecutor(most_rows=1000, most_bytes=2**28)
+        self.small = small
         self.counts: Counter[str] = Counter()
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
@@ -48,12 +58,32 @@ class OrByDefinition(ReferenceExecutor):
         return outcome
 
 
-def test_firings_write_what_the_definition_writes() -> None:
-    executor = OrByDefinition()
+def test_firings_write_what_the_definition_writes(tmp_path: Path) -> None:
+    executor = OrByDefinition(DuckDBExecutor(1000, 2**28, Room(tmp_path, 2**28)))
+    play(executor, Logs, settings(max_examples=150, deadline=None))
+    assert executor.counts["computed"] > LEAST_COMPUTED * executor.counts.total()
 
-    @settings(max_examples=150, deadline=None)
-    @given(query=queries(), changes=commits(2), methods=st.sampled_from(METHODS))
-    def play(
+
+@pytest.mark.parametrize("is_arranged", [False, True], ids=["held", "arranged"])
+def test_whatever_is_kept_of_files(tmp_path: Path, is_arranged: bool) -> None:
+    """Files are read by several firings, as a whole and in part, and are merged meanwhile."""
+    room = Room(tmp_path, 2**28, fewest_rows=0) if is_arranged else Room(tmp_path, 0)
+    executor = OrByDefinition(DuckDBExecutor(1000, 2**28, room, fewest_held_rows=0))
+    in_files = partial(LogsInFiles, warehouse=Warehouse(str(tmp_path)))
+    play(executor, in_files, settings(max_examples=100, deadline=None))
+    assert executor.counts["computed"] > LEAST_COMPUTED * executor.counts.total()
+
+
+def play(
+    executor: OrByDefinition,
+    buffers: Callable[[Replay, Mapping[int, Schema]], Buffers],
+    examples: settings,
+) -> None:
+    """Random plans by random methods, after each of some random commits."""
+
+    @examples
+    @given(query=queries(), changes=commits(4), methods=st.sampled_from(METHODS))
+    def play_one(
         query: LogicalQuery, changes: list[dict[TableName, Changes]], methods: tuple[Method, ...]
     ) -> None:
         plan = derive(query, methods)
@@ -61,11 +91,10 @@ def test_firings_write_what_the_definition_writes() -> None:
             schemas = spark_schemas(plan, DEFAULT)
         except NotMaintainable:  # such as an average of distinct floats: no engine is asked for it
             reject()
-        running = SideBySide(executor, plan, schemas)
+        running = SideBySide(executor, plan, schemas, buffers=buffers)
         running.fire_all()
         for commit in changes:
             running.replay.commit(commit)
             running.fire_all()
 
-    play()
-    assert executor.counts["computed"] > LEAST_COMPUTED * executor.counts.total()
+    play_one()

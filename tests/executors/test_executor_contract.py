@@ -15,7 +15,7 @@ from tests.support.running.spark_servers import cluster, connect_server
 pytestmark = pytest.mark.service
 
 DEADLINE_SECONDS = 900
-CASES = 12
+CASES = 16
 ALL, OF_SPARK = (
     ("tests/executors/contract_firings.py",),
     ("tests/executors/contract_firings.py", "tests/executors/contract_spark.py"),

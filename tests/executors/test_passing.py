@@ -23,7 +23,7 @@ TWO_AS_THREE = (Computed(THREE, Reference(2, INT)), Computed(ONE, Reference(1, I
 
 
 def subplan(outcome: Weighted) -> Subplan:
-    return Subplan(7, (4,), (Step(0, "answer", outcome),), "linear")
+    return Subplan(7, (4,), (Step(0, "result", outcome),), "linear")
 
 
 def change(moment: Moment = Moment.CHANGE) -> Read:

@@ -53,7 +53,7 @@ def call(function: int, name: str, left: Scalar, right: Scalar) -> Call:
 
 
 SAME = call(65, "=", Reference(1, INT), Reference(3, INT))
-COUNT = AggregateCall(2803, "count", (), False, (), None, 0, SqlType(INT8))
+COUNT = AggregateCall(2803, "count", (), SqlType(INT8))
 
 
 def joined(kind: JoinKind) -> Bag:

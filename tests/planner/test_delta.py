@@ -101,7 +101,7 @@ def test_a_group_is_followed_until_it_is_gone(
 
 def test_sums_of_floats_do_not_drift() -> None:
     scan = Scan(FLOATS.name, "t", columns_of(FLOATS))
-    total = AggregateCall(2111, "sum", (refer(scan.columns[1].field),), False, (), None, 0, FLOAT)
+    total = AggregateCall(2111, "sum", (refer(scan.columns[1].field),), FLOAT)
     plan = Aggregate(scan, (scan.columns[0].field,), (Aggregated(Field(3, "sum", FLOAT), total),))
     rows: list[Changes] = [[((1, 1e16), 1), ((1, 1.0), 1)], [((1, 1e16), -1)]]
     query = LogicalQuery(plan, (Output("sum", 3),))

@@ -33,7 +33,7 @@ FLAG, NUMBER, LONG = (
 )
 CHANGE = Read(0, Moment.CHANGE, (FLAG, NUMBER))
 TABLE = TableBuffer(0, TableName("s", "t"), (FLAG, NUMBER), (1, 2))
-NODE = NodeBuffer(1, "answer", (FLAG, NUMBER))
+NODE = NodeBuffer(1, "result", (FLAG, NUMBER))
 
 
 def subplan(*outcomes: Weighted, writes: int = 1) -> Subplan:
@@ -73,7 +73,7 @@ def test_a_subplan_that_is_not_sound_is_stopped(outcome: Weighted, words: str) -
 
 def test_the_order_of_subplans_is_looked_at() -> None:
     upper = Subplan(2, (1,), (Step(0, "", Read(1, Moment.CHANGE, (FLAG, NUMBER))),), "linear")
-    buffers = (TABLE, NODE, NodeBuffer(2, "answer", (FLAG, NUMBER)))
+    buffers = (TABLE, NODE, NodeBuffer(2, "result", (FLAG, NUMBER)))
     check_delta(DeltaPlan(buffers, (subplan(CHANGE), upper)))
     with pytest.raises(AssertionError, match="written later"):
         check_delta(DeltaPlan(buffers, (upper, subplan(CHANGE))))

@@ -59,5 +59,5 @@ def test_a_common_table_that_is_read_twice_is_worked_once() -> None:
 
 def test_joins_need_not_be_stored() -> None:
     query = planned("q05").optimised
-    assert stored(derive(query)) == ["aggregate", "answer"]
-    assert stored(derive(query, store_joins=True)) == [*["inner join"] * 4, "aggregate", "answer"]
+    assert stored(derive(query)) == ["aggregate", "result"]
+    assert stored(derive(query, store_joins=True)) == [*["inner join"] * 4, "aggregate", "result"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 
@@ -16,7 +16,9 @@ from dialect.expressions.scalar import (
     And,
     ArrayComparison,
     Call,
+    Composed,
     Constant,
+    Extreme,
     IsDistinct,
     IsNull,
     IsTruth,
@@ -26,8 +28,9 @@ from dialect.expressions.scalar import (
     Reference,
 )
 from planner.algebra.logical import Field
-from planner.delta.fingerprint import fingerprint
+from planner.delta.fingerprint import KINDS, PARTS, fingerprint
 from planner.delta.weighted import (
+    Buffer,
     DeltaFilter,
     DeltaPlan,
     Moment,
@@ -36,6 +39,7 @@ from planner.delta.weighted import (
     Step,
     Subplan,
     TableBuffer,
+    Weighted,
 )
 from tests.planner.test_delta_plans import planned
 from tests.support.planning.cases import QUERIES
@@ -47,8 +51,8 @@ OF_TRUTH = (And, Or, Not, IsNull, IsTruth, IsDistinct, ArrayComparison)
 A = Field(0, "a", SqlType(INT4))
 IS_ONE = Call(65, "=", Notation.OPERATOR, (Reference(0, A.type), Constant("1", A.type)), 0, SqlType(16))
 SMALL = DeltaPlan(
-    (TableBuffer(0, TableName("public", "t"), (A,), (1,)), NodeBuffer(1, "answer", (A,))),
-    (Subplan(1, (0,), (Step(0, "answer", DeltaFilter(Read(0, Moment.CHANGE, (A,)), IS_ONE)),), "linear"),),
+    (TableBuffer(0, TableName("public", "t"), (A,), (1,)), NodeBuffer(1, "result", (A,))),
+    (Subplan(1, (0,), (Step(0, "result", DeltaFilter(Read(0, Moment.CHANGE, (A,)), IS_ONE)),), "linear"),),
 )
 
 
@@ -91,6 +95,13 @@ def test_a_column_that_is_renamed_changes_nothing() -> None:
 def test_the_layout_and_the_columns_over_a_plan_count() -> None:
     known = {fingerprint(SMALL, (), 3), fingerprint(SMALL, (), 4), of(SMALL)}
     assert len(known) == 3
+
+
+@pytest.mark.parametrize("union", [Buffer, Weighted, Composed | Reference | Call])
+def test_every_kind_is_written(union: Any) -> None:
+    kinds = {get_origin(kind) or kind for kind in get_args(union)}
+    assert len(kinds) > 1
+    assert kinds - KINDS.keys() - PARTS.keys() == {Extreme} & kinds
 
 
 def test_other_plans_have_others() -> None:

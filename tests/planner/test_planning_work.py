@@ -13,11 +13,15 @@ from catalog.errors import StatementTooComplex
 from dialect.bound.query import Query
 from executors.spark.compile.subplan import compile_subplan, schemas_of
 from planner.algebra.statistics import Statistics
-from planner.delta.weighted import DeltaPlan, Pairs
+from planner.delta.weighted import DeltaPlan, Pairs, TableBuffer
 from planner.delta.weighted_tree import within
+from planner.pace.choose import MOST_EFFORT, scheduled, simulated
+from planner.pace.knobs import knobs_of
+from planner.pace.schedule import Arrivals, Goal
 from planner.plan import plan
 from tests.support.binding.cases import Snapshot, read_snapshot
 from tests.support.planning.large_queries import SHAPES, TABLES, TOO_LARGE
+from tests.support.planning.schedules import only
 
 MOST: Final = 3.7
 """Work of twice the size over that of the size: 4 would be quadratic."""
@@ -75,6 +79,22 @@ def test_what_a_firing_joins_grows_like_the_query(snapshot: Snapshot) -> None:
         return sum(isinstance(outcome, Pairs) for outcome in outcomes)
 
     assert [joins(size) for size in (8, 16, 32, 64)] == [56, 112 + 16, 2 * 128 + 32, 2 * 288 + 64]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_paces_are_chosen_with_no_more_effort_the_larger_a_query_is(name: str, snapshot: Snapshot) -> None:
+    """Where a knob for each path takes too much, one is turned: it does as well for joins of many tables."""
+    shape = SHAPES[name]
+    delta = plan(shape.bound(max(50, shape.size), snapshot.signatures), TABLES, Statistics()).delta
+    arrivals = {each.table: Arrivals(1000.0) for each in delta.buffers if isinstance(each, TableBuffer)}
+    period = simulated(delta, Statistics(), arrivals, only())
+    goal = Goal(0.3, 100)
+    chosen = scheduled(period, goal, knobs_of(goal.paces, period))
+    whole_plan = sum(period.operators)
+    assert period.effort <= 2 * (MOST_EFFORT + whole_plan)
+    assert chosen.total_work <= goal.max_cost * chosen.batch_work
+    if name in ("star", "a table joined with itself"):
+        assert chosen.final_work <= goal.final_work * chosen.batch_work
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)

@@ -19,9 +19,9 @@ from executors.reference.values.values import Bag, Row, equality_key
 from planner.algebra.columns import refer
 from planner.algebra.logical import Field, Filter, Join, JoinKind, Plan, Scan, fields
 from planner.algebra.tree import nodes
-from planner.facts.dependencies import Columns
+from planner.facts.dependencies import NONE, Columns
 from planner.facts.nullability import is_never_null
-from planner.facts.properties import properties
+from planner.facts.properties import KnownProperties
 from tests.support.planning.random_plans import INTEGER, TABLES, call, columns_of, plans, rows
 
 
@@ -65,7 +65,7 @@ def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None
     for node in nodes(plan):
         columns = fields(node)
         found = list(evaluate(node, tables).elements())
-        derived = properties(node, CONSTRAINED)
+        derived = KnownProperties(CONSTRAINED).of(node)
         assert derived.columns == {each.column for each in columns}
         for key in derived.keys:
             assert all(count == 1 for count in Counter(values(found, columns, key)).values()), key
@@ -79,7 +79,7 @@ def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None
                 zip(values(found, columns, dependency.of), values(found, columns, dependency.on), strict=True)
             )
             assert len(both) == len({of for of, _ in both}), dependency
-        assert len(found) <= 1 or not derived.at_most_one_row
+        assert len(found) <= 1 or not derived.is_key(NONE)
 
 
 def values(found: Iterable[Row], columns: tuple[Field, ...], chosen: Columns) -> list[Row]:
@@ -130,18 +130,20 @@ def test_what_is_never_null(value: Scalar, never: bool) -> None:
 def test_a_key_of_the_other_side_keeps_the_keys() -> None:
     equal = call(65, "=", BOOLEAN, B, C)
     for kind in (JoinKind.INNER, JoinKind.LEFT):
-        joined = properties(Join(kind, R, Filter(S, call(65, "=", BOOLEAN, C, C)), equal), CONSTRAINED)
+        joined = KnownProperties(CONSTRAINED).of(
+            Join(kind, R, Filter(S, call(65, "=", BOOLEAN, C, C)), equal)
+        )
         assert joined.keys == (frozenset({A.column}),)
         assert joined.determined(frozenset({A.column})) == {A.column, B.column, C.column, D.column}
 
 
 def test_a_unique_column_is_a_key_once_it_has_no_null() -> None:
-    assert properties(S, CONSTRAINED).keys == ()
+    assert KnownProperties(CONSTRAINED).of(S).keys == ()
     one = Filter(S, call(66, "<", BOOLEAN, C, Constant("1", INTEGER)))
-    assert properties(one, CONSTRAINED).keys == (frozenset({C.column}),)
+    assert KnownProperties(CONSTRAINED).of(one).keys == (frozenset({C.column}),)
 
 
 def test_a_key_that_is_constant_leaves_one_row() -> None:
     one = Filter(R, call(65, "=", BOOLEAN, A, Constant("1", INTEGER)))
-    assert properties(one, CONSTRAINED).at_most_one_row
-    assert not properties(R, CONSTRAINED).at_most_one_row
+    assert KnownProperties(CONSTRAINED).of(one).is_key(NONE)
+    assert not KnownProperties(CONSTRAINED).of(R).is_key(NONE)

@@ -17,9 +17,10 @@ from catalog.postgres.types import NUMERIC, SqlType
 from dialect.binding.canonical_text import read_query
 from dialect.binding.query import QueryBinder
 from dialect.binding.views import BoundViews
+from dialect.expressions.environment import DEFAULT
 from dialect.expressions.scalar import Call, Notation, Reference, Scalar
 from dialect.spark.constants import numeric
-from dialect.spark.expressions import DEFAULT, render
+from dialect.spark.expressions import render
 from dialect.spark.rendered import Rendered
 from executors.reference.evaluate import evaluate
 from executors.reference.rows import computed

@@ -240,3 +240,34 @@ SELECT t.id AS e0, (SELECT u.d FROM t0 u WHERE u.id = t.id + 1) AS e1, t.d AS e2
 INSERT INTO t0 (c3, d) VALUES ('{-0,0}', '{0,-0}'), ('{0,-0}', '{-0}'), ('{-0}', '{NULL,-0,NULL}');
 --- change
 UPDATE t0 SET c3 = d, d = c3 WHERE id < 3;
+
+--- case: keys of which one cannot be hashed, so that its rows are not kept by key
+CREATE TABLE t1 (id integer PRIMARY KEY, v numeric);
+INSERT INTO t1 VALUES (1, 'NaN'), (2, 1.5), (3, 100000000000000000000000000000000000000000.5), (4, NULL);
+CREATE TABLE t2 (id integer PRIMARY KEY, w numeric(8,2));
+INSERT INTO t2 VALUES (1, 1.50), (2, 2.50), (3, NULL);
+--- query: q1
+SELECT t.id, t.w FROM t2 t WHERE EXISTS (SELECT 1 FROM t1 u WHERE u.v = t.w);
+--- query: q2
+SELECT t.id, u.id AS other FROM t2 t JOIN t1 u ON u.v = t.w;
+--- query: q3
+SELECT count(*) AS n FROM t2 t;
+--- change
+UPDATE t2 SET w = 1.5 WHERE id = 2;
+--- change
+INSERT INTO t2 VALUES (4, 1.5);
+UPDATE t1 SET v = 3 WHERE id = 2;
+
+--- case: products that no decimal holds
+CREATE TABLE t1 (c5 double precision, c3 numeric(8,2), id integer, c7 numeric(30,12), g3 numeric GENERATED ALWAYS AS (c3 + 0.50) STORED, c0 numeric(30,12)) PARTITION BY RANGE (id);
+CREATE TABLE t1_a PARTITION OF t1 FOR VALUES FROM (MINVALUE) TO (5);
+CREATE TABLE t1_b PARTITION OF t1 FOR VALUES FROM (5) TO (9) PARTITION BY HASH (id);
+CREATE TABLE t1_c PARTITION OF t1 DEFAULT;
+CREATE TABLE t1_d PARTITION OF t1_b FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO t1 (id, c0, c3, c5, c7) VALUES (8, '123456789012345678.123456789012'::numeric(30,12), '-2.25'::numeric(8,2), '2'::double precision, '-1.5'::numeric(30,12));
+--- query: q5
+SELECT array_agg((t.c7 * t.c0) ORDER BY t.id) AS e4 FROM t1 t WHERE t.c5 = t.c5 GROUP BY t.g3, t.c5;
+--- change
+INSERT INTO t1 (id, c0, c3, c5, c7) VALUES (9, 1.5, -2.25, 2, 123456789012345678), (1, NULL, -2.25, 2, 3);
+--- change
+DELETE FROM t1 WHERE id = 8;

@@ -67,7 +67,7 @@ def run_sessions(document: Path, data: Path) -> None:
 def test_it_stays_until_it_is_told_to_stop_and_finds_its_tables_again(directory: Path) -> None:
     data = directory / "with a blank"
     staying = demonstration("--data", data, "--port", 0)
-    assert "row by row" in said(staying, "run: every answer")
+    assert "row by row" in said(staying, "demo: every result")
     assert f"'{data}'" in said(staying, "run: connect:")
     for document in DOCUMENTS:
         run_sessions(document, data)
@@ -78,7 +78,7 @@ def test_it_stays_until_it_is_told_to_stop_and_finds_its_tables_again(directory:
     once = demonstration("--data", data, "--once")
     output, errors = once.communicate(timeout=DEADLINE_SECONDS)
     assert (once.returncode, errors) == (0, "")
-    assert "run: found TPC-H at scale 0.01" in output
+    assert "demo: found TPC-H at scale 0.01" in output
     assert "row by row" in output
 
 

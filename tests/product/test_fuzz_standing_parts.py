@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,6 +153,7 @@ def test_a_case_is_cut_to_what_fails() -> None:
         "--- change",
         "UPDATE t SET b = 'z' WHERE id = 3;",
     ]
+    assert shrink(case, "q1", fails, 500, until=time.monotonic() - 1) == case
 
 
 def test_kept_cases_can_be_read() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import ProtocolViolation
 from proxy.wire.frames import HELD_TEXT, ClientFrames, ServerFrames
+from proxy.wire.query_names import with_query_names
 from proxy.wire.states import Client, SessionState
 
 
@@ -159,3 +160,34 @@ def test_nothing_passes_behind_a_message_that_the_watcher_does_not_expect() -> N
     assert frames.receive(before + frame("N", b"\0") + frame("Z", b"I")) == before
     assert frames.violation is not None
     assert frames.at_message_start
+
+
+VIEW = b'gavial_views."standing query s22.q ""x"""'
+
+
+@given(st.lists(server_messages, max_size=4), st.lists(server_messages, max_size=4), cuts, st.booleans())
+def test_a_hidden_view_goes_by_the_name_of_its_query(
+    before: list[bytes], behind: list[bytes], sizes: list[int], watched: bool
+) -> None:
+    def field(view: bytes) -> bytes:
+        texts = (b"view %s depends on t\nrule _RETURN on view %s depends on t", b"Sicht %s", b"%s")
+        return b"SERROR\0M" + texts[0].replace(b"%s", view) + b"\0D" + texts[1].replace(b"%s", view) + b"\0\0"
+
+    name = b'standing query s22.q "x"'
+    said = b"SERROR\0M" + name + b" depends on t\n" + name + b" depends on t\0DSicht " + name + b"\0\0"
+    for kind in "NE":
+        frames = ServerFrames(lambda _body: None)
+        if watched:
+            frames.watcher = lambda _kind, message: with_query_names(message)
+        stream = b"".join([*before, frame(kind, field(VIEW)), *behind])
+        out = b"".join(frames.receive(piece) for piece in pieces(stream, sizes))
+        assert out == b"".join([*before, frame(kind, said), *behind])
+        assert frames.at_message_start
+
+
+def test_only_texts_for_people_are_changed() -> None:
+    query = frame("E", b"Mx\0q" + b"view " + VIEW + b"\0\0")
+    assert with_query_names(query) == query
+    assert with_query_names(frame("N", b'Mgavial_views."other"\0\0')) == frame(
+        "N", b'Mgavial_views."other"\0\0'
+    )

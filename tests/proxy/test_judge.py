@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,20 +19,28 @@ from coordinator.planning.statistics import statistics_of, statistics_to_json
 from dialect.statements.places import places_in
 from dialect.statements.statement import Query
 from executors.engines import ENGINES
+from executors.executor import Engine
 from executors.settings import EngineSettings
+from planner.cost.engines import EngineLimits
 from planner.cost.weights import Weights
 from planner.cost.work import FEATURES
 from planner.delta.methods import methods_of
 from planner.pace.schedule import Arrivals
+from proxy.judging import judge as judging
 from proxy.judging.explained import Explain
-from proxy.judging.judge import Question, judge, read_question
+from proxy.judging.judge import Question, read_question
 from proxy.judging.period_forecast import read_period_forecast
 from proxy.wire.verdict import Verdict
 from tests.support.binding.cases import read_snapshot
 
 SNAPSHOT = read_snapshot()
+ON_SPARK_ALONE: Final = (EngineLimits("Spark"),)
 NAME = TableName("gavial_views", "public.q")
 ENGINE: Final = ENGINES["spark"](EngineSettings(Path()))
+
+
+def judge(question: Question, engine: Engine = ENGINE) -> Verdict:
+    return judging.judge(question, SNAPSHOT.signatures, engine)
 
 
 def question(text: str, expected: str | None = None, *, explain: Explain | None = None) -> Question:
@@ -47,7 +55,7 @@ def question(text: str, expected: str | None = None, *, explain: Explain | None 
 
 def refusal(asked: Question) -> tuple[str, str, int | None]:
     with pytest.raises(Error) as caught:
-        judge(asked, SNAPSHOT.signatures)
+        judge(asked)
     return caught.value.sqlstate, caught.value.message, caught.value.position
 
 
@@ -55,9 +63,9 @@ FINE = "SELECT things.whole FROM bound.things"
 
 
 def test_what_is_bound_is_kept() -> None:
-    assert judge(question(FINE), SNAPSHOT.signatures) == Verdict()
+    assert judge(question(FINE)) == Verdict()
     verbose = Explain("TEXT", frozenset({"VERBOSE"}))
-    assert "bound.things" in judge(question(FINE, explain=verbose), SNAPSHOT.signatures).explanation
+    assert "bound.things" in judge(question(FINE, explain=verbose)).explanation
 
 
 def test_a_piece_is_refused_at_its_place() -> None:
@@ -91,7 +99,7 @@ def test_a_piece_that_no_plan_has_is_refused_at_its_place(text: str, piece: str,
     "expected", ["things 10", "bound.things 10", '"things" 1, bound."things" 2', "THINGS 0"]
 )
 def test_expected_tables_are_read(expected: str) -> None:
-    assert judge(question(FINE, expected), SNAPSHOT.signatures) == Verdict()
+    assert judge(question(FINE, expected)) == Verdict()
 
 
 @pytest.mark.parametrize("expected", ["others 10", "tpch.things 10", '"Things" 10', "things 1, nothing 2"])
@@ -112,39 +120,64 @@ def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
     described = {"schema": "bound", "name": "things", "oid": table.oid, "rows": 1000.0, "columns": []}
     figures = {
         "expected": {str(table.oid): 1e6},
-        "history": [],
-        "now": 0.0,
+        "arrivals": {"hours": [], "fired": [], "since": None, "now": 0.0},
         "zone": "UTC",
         "corrections": {},
         "own_weights": {},
-        "weights": {"jobs": 0.1},
+        "measured": {"subplans": {}, "from_scratch": None},
+        "engines": [{"engine": "Spark", "weights": {"jobs": 0.1}, "most_changed": None, "most_read": None}],
     }
     explain = Explain(format, frozenset({"COSTS", *options}))
     return replace(question(FINE, explain=explain), statistics=[described], figures=figures, options=given)
 
 
 def test_a_curve_needs_no_goal() -> None:
-    shown = judge(asked("CURVE"), SNAPSHOT.signatures).explanation.splitlines()
-    assert shown[1].startswith("    Final work: 1 of the batch's, goal 1, at best 0.")
+    shown = judge(asked("CURVE")).explanation.splitlines()
+    assert shown[:2] == [
+        "  Expected until the trigger:",
+        "    bound.things: 1000000 rows, as the coordinator expects",
+    ]
+    schedule = shown.index("  Schedule:")
+    assert shown[schedule + 1].startswith("    Final work: 1 of the batch's, goal 1, at best 0.")
     curve = shown[shown.index("  Curve:") + 1 :]
     assert len(curve) > 3
-    assert curve[0] == "    final 1, total 1: one run"
+    assert curve[0] == "    final 1, total 1: one run (used)"
+
+
+@pytest.mark.parametrize(
+    ("expected", "stated", "says"),
+    [
+        (None, "things 5", "bound.things: 5 rows, as EXPECT says"),
+        (4.0, "things 5", "bound.things: 5 rows, as EXPECT says"),
+        (8.0, "things 5", "bound.things: 8 rows, as more arrived than EXPECT says"),
+        (1.0, None, "bound.things: 1 row, as the coordinator expects"),
+    ],
+)
+def test_it_is_said_what_is_expected_and_how_that_is_known(
+    expected: float | None, stated: str | None, says: str
+) -> None:
+    asking = asked("CURVE", **({} if stated is None else {"EXPECT": stated}))
+    assert asking.figures is not None
+    [oid] = asking.figures["expected"]
+    figures = {**asking.figures, "expected": {} if expected is None else {oid: expected}}
+    shown = judge(replace(asking, figures=figures)).explanation.splitlines()
+    assert shown[:2] == ["  Expected until the trigger:", f"    {says}"]
 
 
 def test_a_goal_is_met_by_no_more_than_it_takes() -> None:
-    shown = judge(asked("CURVE", FINAL_WORK=0.5, MAX_PACE=20), SNAPSHOT.signatures).explanation
+    shown = judge(asked("CURVE", FINAL_WORK=0.5, MAX_PACE=20)).explanation
     assert "bound.things at pace 3" in shown
-    values = json.loads(judge(asked(format="JSON", FINAL_WORK="0.5"), SNAPSHOT.signatures).explanation)
+    values = json.loads(judge(asked(format="JSON", FINAL_WORK="0.5")).explanation)
     assert values["goal"] == 0.5
     assert values["subplans"][0]["paths"][0]["pace"] == 3
 
 
 def test_forced_paces_are_said_to_be() -> None:
     forced = asked("CURVE", FINAL_WORK="0.5", PACES="uniform")
-    shown = judge(forced, SNAPSHOT.signatures).explanation.splitlines()
+    shown = judge(forced).explanation.splitlines()
     assert "    Paces: forced to one for the whole query" in shown
     assert shown[shown.index("  Curve:") + 2].endswith(": pace 2 of all")
-    values = json.loads(judge(asked(format="JSON", PACES="leaf"), SNAPSHOT.signatures).explanation)
+    values = json.loads(judge(asked(format="JSON", PACES="leaf")).explanation)
     assert (values["paces"], values["subplans"][0]["method"]) == ("leaf", "linear")
 
 
@@ -152,17 +185,17 @@ def test_costs_are_left_out_where_they_are_switched_off() -> None:
     def shown(format: str) -> str:
         with_costs = asked(format=format, FINAL_WORK="0.5")
         without = replace(with_costs, explain=Explain(format, frozenset()))
-        return judge(without, SNAPSHOT.signatures).explanation
+        return judge(without).explanation
 
     assert shown("TEXT") == (
-        "  Schedule:\n    answer 1: 3 runs\n      bound.things at pace 3: the goal is met"
+        "  Schedule:\n    result 1: 3 runs\n      bound.things at pace 3: the goal is met"
     )
     path = {"reads": "bound.things", "pace": 3, "reason": "the goal is met"}
     assert json.loads(shown("JSON")) == {
         "paces": "auto",
         "goal": 0.5,
         "max_cost": 3.0,
-        "subplans": [{"subplan": "answer 1", "method": "linear", "firings": 3, "paths": [path]}],
+        "subplans": [{"subplan": "result 1", "method": "linear", "runs": 3, "paths": [path]}],
     }
     assert "at the trigger" not in shown("DOT")
 
@@ -171,9 +204,9 @@ def test_methods_are_told_where_one_is_forced() -> None:
     text = "SELECT max(things.whole) AS whole FROM bound.things"
     explained = question(text, explain=Explain("TEXT", frozenset()))
     forced = replace(explained, options={"METHOD": "recompute"})
-    shown = judge(forced, SNAPSHOT.signatures).explanation
-    assert shown == "  Methods:\n    aggregate 1: recompute\n    answer 2: linear"
-    assert judge(explained, SNAPSHOT.signatures).explanation == ""
+    shown = judge(forced).explanation
+    assert shown == "  Methods:\n    aggregate 1: recompute\n    result 2: linear"
+    assert judge(explained).explanation == ""
 
 
 @pytest.mark.parametrize(("plan", "more"), [("own", True), ("another", False), (None, False)])
@@ -188,7 +221,7 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
     planned = plan_bound(ENGINE, bound, statistics, methods_of({}))
     of_parts = {
         "rows": ("corrections", 10.0),
-        "costs": ("own_weights", {name: 10.0 * getattr(Weights(), name) for name in FEATURES}),
+        "costs": ("own_weights", {"Spark": {name: 10.0 * getattr(Weights(), name) for name in FEATURES}}),
     }
     key, value = of_parts[what]
     kept = {"statistics": statistics_to_json(statistics), "paces": {}, "status": "active"}
@@ -201,9 +234,7 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
         figures={**plain.figures, **learned},
         plan=None if fingerprint is None else {**kept, "fingerprint": fingerprint},
     )
-    before, after = (
-        json.loads(judge(each, SNAPSHOT.signatures).explanation)["total_work"] for each in (plain, corrected)
-    )
+    before, after = (json.loads(judge(each).explanation)["total_work"] for each in (plain, corrected))
     assert (after > before) == more
 
 
@@ -211,26 +242,60 @@ def test_kinds_of_changes_are_those_that_came() -> None:
     """Of a million changed rows half a million are updates, if only updates came."""
     figures, sizes = asked().figures, asked().statistics
     assert figures is not None
-    [(name, coming)] = read_period_forecast(figures, sizes, {}).arrivals.items()
+    [(name, coming)] = read_period_forecast(figures, sizes, {}, ON_SPARK_ALONE).arrivals.items()
     assert coming == Arrivals(1e6)
-    history = [[sizes[0]["oid"], hour, 20, 10, 0] for hour in (0.0, 3600.0)]
-    updated = {**figures, "history": history}
-    assert read_period_forecast(updated, sizes, {}).arrivals == {name: Arrivals(0, 5e5, 0)}
+    changed = {"relation": sizes[0]["oid"], "rows": 20, "updates": 10, "deletes": 0}
+    hours = [{**changed, "hour": hour} for hour in (0.0, 3600.0)]
+    updated = {**figures, "arrivals": {**figures["arrivals"], "hours": hours, "since": 0.0}}
+    assert read_period_forecast(updated, sizes, {}, ON_SPARK_ALONE).arrivals == {name: Arrivals(0, 5e5, 0)}
     said = {"EXPECT": "things 300"}
-    assert read_period_forecast(updated, sizes, said).arrivals == {name: Arrivals(0, 5e5, 0)}, (
-        "it was outgrown"
-    )
-    assert read_period_forecast(updated | {"expected": {}}, sizes, said).arrivals == {
+    assert read_period_forecast(updated, sizes, said, ON_SPARK_ALONE).arrivals == {
+        name: Arrivals(0, 5e5, 0)
+    }, "it was outgrown"
+    assert read_period_forecast(updated | {"expected": {}}, sizes, said, ON_SPARK_ALONE).arrivals == {
         name: Arrivals(0, 300, 0)
     }
 
 
+ON_DUCKDB: Final[Mapping[str, object]] = {
+    "engine": "DuckDB",
+    "weights": {},
+    "most_changed": 2e6,
+    "most_read": 2e7,
+}
+ON_SPARK: Final[Mapping[str, object]] = {
+    "engine": "Spark",
+    "weights": {},
+    "most_changed": None,
+    "most_read": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "known", "shown"),
+    [
+        ("spark", [], False),
+        ("spark", [ON_DUCKDB, ON_SPARK], False),
+        ("auto", [], True),
+        ("auto", [ON_DUCKDB, ON_SPARK], True),
+        ("auto", [ON_SPARK], False),
+    ],
+)
+def test_the_engines_are_those_of_the_operator(engine: str, known: Sequence[object], *, shown: bool) -> None:
+    """What an earlier coordinator told of engines is no reason to name one that is not used any more."""
+    plain = asked("CURVE", FINAL_WORK=0.5)
+    assert plain.figures is not None
+    few = {**plain.figures, "engines": known, "expected": dict.fromkeys(plain.figures["expected"], 100.0)}
+    explained = judge(replace(plain, figures=few), ENGINES[engine](EngineSettings(Path()))).explanation
+    assert ("DuckDB" in explained) == shown
+
+
 def test_a_goal_that_cannot_be_met_is_warned_of() -> None:
     hopeless = replace(asked(FINAL_WORK=0.0001), explain=None)
-    warning = judge(hopeless, SNAPSHOT.signatures).warning
+    warning = judge(hopeless).warning
     assert warning.startswith("the goal cannot be met within MAX_COST = 3: 0.")
     modest = replace(asked(FINAL_WORK=0.5), explain=None)
-    assert judge(modest, SNAPSHOT.signatures) == Verdict()
+    assert judge(modest) == Verdict()
 
 
 def kept(plan: Maintainable, paces: Mapping[str, object]) -> Mapping[str, object]:
@@ -256,23 +321,28 @@ def test_a_plan_is_not_said_to_run_where_its_query_does_not(status: str, told: s
     bound = bind_described(plain.described, SNAPSHOT.signatures)
     plan = plan_bound(ENGINE, bound, statistics_of(plain.statistics), methods_of({}))
     stopped = {**kept(plan, {}), "status": status}
-    shown = judge(replace(plain, plan=stopped), SNAPSHOT.signatures).explanation
+    shown = judge(replace(plain, plan=stopped)).explanation
     assert f"{plan.fingerprint}: {told}\n" in shown
 
 
-def test_what_runs_is_shown_with_the_paces_that_are_kept() -> None:
+@pytest.mark.parametrize(
+    ("worth", "told"),
+    [(None, ""), (2.5, ", incrementability 2.5"), ("Infinity", ", incrementability infinite")],
+)
+def test_what_runs_is_shown_with_the_paces_that_are_kept(worth: object, told: str) -> None:
     plain = asked("CURVE", FINAL_WORK=0.5)
     bound = bind_described(plain.described, SNAPSHOT.signatures)
     plan = plan_bound(ENGINE, bound, statistics_of(plain.statistics), methods_of({}))
-    running = replace(plain, plan=kept(plan, {"0": [7, None, "it was chosen then"]}))
-    shown = judge(running, SNAPSHOT.signatures).explanation
-    assert f"{plan.fingerprint}: the query is computed by it" in shown
-    assert "bound.things at pace 7: it was chosen then" in shown
-    values = json.loads(
-        judge(replace(running, explain=Explain("JSON", frozenset())), SNAPSHOT.signatures).explanation
+    running = replace(
+        plain, plan=kept(plan, {"0": {"pace": 7, "incrementability": worth, "reason": "it was chosen then"}})
     )
+    shown = judge(running).explanation
+    assert f"{plan.fingerprint}: the query is computed by it" in shown
+    assert f"bound.things at pace 7{told}: it was chosen then" in shown
+    text = judge(replace(running, explain=Explain("JSON", frozenset()))).explanation
+    values = json.loads(text, parse_constant=pytest.fail)
     assert values["plan"] == plan.fingerprint
-    assert values["subplans"][0]["firings"] == 7
+    assert values["subplans"][0]["runs"] == 7
 
 
 def test_another_plan_than_the_one_that_runs_is_said_to_be_new() -> None:
@@ -280,9 +350,9 @@ def test_another_plan_than_the_one_that_runs_is_said_to_be_new() -> None:
     bound = bind_described(plain.described, SNAPSHOT.signatures)
     plan = plan_bound(ENGINE, bound, statistics_of(plain.statistics), methods_of({}))
     other = {
-        **kept(plan, {"0": [7, None, "it was chosen then"]}),
+        **kept(plan, {"0": {"pace": 7, "incrementability": None, "reason": "it was chosen then"}}),
         "fingerprint": "of a plan that nobody makes",
     }
-    shown = judge(replace(plain, plan=other), SNAPSHOT.signatures).explanation
+    shown = judge(replace(plain, plan=other)).explanation
     assert f"{plan.fingerprint}: the next result is computed by it from scratch" in shown
     assert "bound.things at pace 7" not in shown

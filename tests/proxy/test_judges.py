@@ -16,7 +16,9 @@ from unittest.mock import patch
 from catalog.errors import CannotConnectNow, Error, StatementTooComplex
 from catalog.postgres.schema import Table
 from catalog.postgres.types import INT4
-from proxy.judging.exchange import Outcome, read_head
+from executors.engines import engine_of
+from executors.settings import EngineSettings
+from proxy.judging.exchange import Judged, read_head
 from proxy.judging.judges import Judges
 from proxy.judging.process import judged
 from proxy.wire.verdict import Verdict
@@ -68,14 +70,14 @@ def words(text: str) -> str:
 @asynccontextmanager
 async def judges(cpu_seconds: int = FOREVER_SECONDS) -> AsyncIterator[Judges]:
     """Stopped in the end."""
-    judging = Judges(cpu_seconds=cpu_seconds)
+    judging = Judges(EngineSettings(Path()), cpu_seconds=cpu_seconds)
     try:
         yield judging
     finally:
         await asyncio.to_thread(judging.stop)
 
 
-async def ask(judging: Judges, text: str) -> Outcome:
+async def ask(judging: Judges, text: str) -> Judged:
     return await asyncio.wait_for(judging.ask(KEY, SIGNATURES, words(text)), DEADLINE_SECONDS)
 
 
@@ -180,7 +182,7 @@ def test_it_ends_with_the_one_who_asks() -> None:
 
 def test_memory_is_bounded() -> None:
     with patch("proxy.judging.process.judge", side_effect=MemoryError):
-        refused = judged(SIGNATURES, words(SMALL))
+        refused = judged(SIGNATURES, words(SMALL), engine_of(EngineSettings(Path())))
     assert isinstance(refused, StatementTooComplex)
     assert refused.message == "the query takes too much memory to be planned"
 

@@ -75,8 +75,11 @@ class Site:
         wait_until_followed(self.user)
         for table in tables:
             assert self.mirror(table) == self.rows(table)
-        named = {batch.file for batch in manifest(self.user)}
-        wait_until(lambda: self.warehouse.unnamed(named) == (), "files that nobody names stay")
+
+        def unnamed() -> tuple[str, ...]:
+            return self.warehouse.unnamed({batch.file for batch in manifest(self.user)})
+
+        wait_until(lambda: unnamed() == (), "files that nobody names stay")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 
 from catalog.capture.batch import Batch, Bounds
 from catalog.errors import DamagedBatch, InputOutputError
-from sources.warehouse.warehouse import CONTROL, Warehouse, table_buffer
+from sources.warehouse.warehouse import CONTROL, Warehouse, buffer_folder, offset_of, table_buffer
 
 
 def changes(**columns: pa.Array) -> pa.Table:
@@ -139,6 +139,13 @@ def test_bounds_that_are_not_known(warehouse: Warehouse) -> None:
     )
     assert batch.bounds.keys() == {"weight"}
     assert warehouse.read(sealed(warehouse, a1=pa.array([], pa.int32()))).num_rows == 0
+
+
+@pytest.mark.parametrize("within", ["{}.parquet", "{}/part-00001-5c.zstd.parquet"])
+def test_a_file_tells_its_buffer_and_its_offset(within: str) -> None:
+    """Whether it was sealed alone or lies in a folder that an engine wrote."""
+    file = f"/w/0b/node-1-2/{within.format('000000000000002a-' + '0f' * 16)}"
+    assert (buffer_folder(file), offset_of(file)) == ("/w/0b/node-1-2", 42)
 
 
 def test_a_directory_that_is_gone_is_not_made_again(tmp_path: Path) -> None:

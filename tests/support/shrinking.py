@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,15 +20,18 @@ def shrink(
     fails: Callable[[Case], bool],
     attempts: int,
     targets: frozenset[int] = frozenset(),
+    until: float = math.inf,
 ) -> Case:
     """The smallest case found in so many attempts that still fails; only this query is kept.
 
-    These targets of it are tried alone, each with the first.
+    These targets of it are tried alone, each with the first. After `until`, of the monotonic clock, no
+    attempt begins.
     """
     remaining = [attempts]
 
     def still(cut: Case) -> bool:
-        if remaining[0] <= 0:
+        if remaining[0] <= 0 or time.monotonic() > until:
+            remaining[0] = 0
             return False
         remaining[0] -= 1
         return fails(cut)

@@ -23,6 +23,9 @@ _CODECS = {"UTF8": "utf-8", "LATIN1": "latin-1", "SJIS": "cp932"}
 _VIEW = "CREATE VIEW compared AS\n"
 _SHOWN_BEHIND_A_POSITION = 12
 
+WAITING_FOR_A_PLAN = "waiting for the proxy to check and plan the query"
+"""A notice that comes when a machine is busy, and is none of what a statement says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -69,7 +72,13 @@ def ask(pgconn: PGconn, statement: str, send: Send) -> str:
     codec = _CODECS[(pgconn.parameter_status(b"client_encoding") or b"").decode()]
     notices: list[str] = []
     lines: list[str] = []
-    pgconn.notice_handler = lambda notice: notices.extend(said("NOTICE", notice, statement, codec))
+
+    def listen(notice: PGresult) -> None:
+        lines = said("NOTICE", notice, statement, codec)
+        if not lines[0].endswith(WAITING_FOR_A_PLAN):
+            notices.extend(lines)
+
+    pgconn.notice_handler = listen
     send(pgconn, statement.encode(codec))
     while (result := pgconn.get_result()) is not None:
         if result.status == pq.ExecStatus.COPY_IN:

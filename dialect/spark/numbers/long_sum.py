@@ -1,4 +1,4 @@
-"""Sums of numerics that no decimal holds: by their texts, fifteen digits at a time."""
+"""Sums and products of numerics that no decimal holds: by their texts, fifteen digits at a time."""
 
 from __future__ import annotations
 
@@ -33,19 +33,27 @@ def long_sum(total: Rendered, numbers: Rendered) -> Rendered:
     assert isinstance(storage, Written) and isinstance(storage.value, Decimal)
     rest = f"transform({numbers.sql}, number -> {text_of(Rendered('number', storage))})"
     texts = f"concat(array({text_of(converted(total, storage))}), {rest})"
-    shown = named("texts", texts, _of_texts())
+    return number_of_text(sum_of_texts(texts), storage)
+
+
+def number_of_text(sql: str, storage: Written) -> Rendered:
+    """A number by its text, with its decimal where it has one."""
+    assert isinstance(storage.value, Decimal)
     behind = "coalesce(char_length(trim(TRAILING '0' FROM substring_index(shown, '.', -1))), 0)"
     fits = f"instr(shown, '.') = 0 OR {behind} <= {storage.value.scale}"
     value = f"CASE WHEN {fits} THEN try_cast(shown AS {spark_type(storage.value)}) END"
     struct = f"CAST(named_struct('value', {value}, 'text', shown) AS {spark_type(storage)})"
-    return Rendered(named("shown", shown, struct), storage)
+    return Rendered(named("shown", sql, struct), storage)
 
 
-def _of_texts() -> str:
-    """The sum of all as integers with equally many digits behind the point, cut into parts of one length."""
+def sum_of_texts(texts: str) -> str:
+    """The text of the sum of an array of texts, without zeros at its end.
+
+    All are integers with equally many digits behind the point, and cut into parts of one length.
+    """
     scale = f"array_max(transform(texts, text -> {scale_of_text('text')}))"
     digits = f"concat(translate(text, '-.', ''), repeat('0', scale - {scale_of_text('text')}))"
-    sign = "CASE WHEN text LIKE '-%' THEN -1BD ELSE 1BD END"
+    sign = _sign_of("text")
     numbers = f"transform(texts, text -> named_struct('sign', {sign}, 'digits', {digits}))"
     length = "array_max(transform(numbers, number -> char_length(number.digits)))"
     count = f"CAST(ceil({length} / {_DIGITS}BD) AS INT)"
@@ -55,8 +63,44 @@ def _of_texts() -> str:
     added = f"CAST(total + number.sign * {part} AS {_NUMBER})"
     summed = f"aggregate(numbers, CAST(0 AS {_NUMBER}), (total, number) -> {added})"
     sums = f"transform(sequence(1, count), place -> {summed})"
-    outcome = named("sums", sums, named("counted", _carried("sums"), _signed()))
-    return named("scale", scale, named("numbers", numbers, named("count", count, outcome)))
+    outcome = named("numbers", numbers, named("count", count, _text_of_sums(sums)))
+    return named("texts", texts, named("scale", scale, outcome))
+
+
+def product_of_texts(left: str, right: str) -> str:
+    """The text of the product of two texts, without zeros at its end: each part by each."""
+    parts = named(
+        "left_parts", _parts_of(left), named("right_parts", _parts_of(right), _text_of_sums(_products()))
+    )
+    sign = f"{_sign_of(left)} * {_sign_of(right)}"
+    scale = f"{scale_of_text(left)} + {scale_of_text(right)}"
+    return named("sign", sign, named("scale", scale, parts))
+
+
+def _parts_of(text: str) -> str:
+    """The digits of a number in parts, the last ones first."""
+    count = f"CAST(ceil(char_length(digits) / {_DIGITS}BD) AS INT)"
+    part = f"substring(lpad(digits, count * {_DIGITS}, '0'), (count - place) * {_DIGITS} + 1, {_DIGITS})"
+    parts = f"transform(sequence(1, count), place -> CAST({part} AS {spark_type(Decimal(_DIGITS, 0))}))"
+    return named("digits", f"translate({text}, '-.', '')", named("count", count, parts))
+
+
+def _products() -> str:
+    """What the products of parts add up to at each place; `get` has NULL for a part that is not there."""
+    product = "coalesce(get(left_parts, number - 1) * get(right_parts, place - number), 0)"
+    added = f"(total, number) -> CAST(total + {product} AS {_NUMBER})"
+    total = f"aggregate(sequence(1, size(left_parts)), CAST(0 AS {_NUMBER}), {added})"
+    places = "sequence(1, size(left_parts) + size(right_parts))"
+    return f"transform({places}, place -> CAST(sign * {total} AS {_NUMBER}))"
+
+
+def _sign_of(text: str) -> str:
+    return f"CASE WHEN {text} LIKE '-%' THEN -1BD ELSE 1BD END"
+
+
+def _text_of_sums(sums: str) -> str:
+    """The text of a number by what each of its parts adds up to, with `scale` digits behind the point."""
+    return named("sums", sums, named("counted", _carried("sums"), _signed()))
 
 
 def _carried(sums: str) -> str:

@@ -8,9 +8,22 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain, Written
-from dialect.expressions.scalar import BEYOND, LONG_SUM, OWN_FUNCTIONS, SHOWN, Call, Constant, Scalar
+from dialect.expressions.scalar import (
+    BEYOND,
+    LONG_ADD,
+    LONG_ARITHMETIC,
+    LONG_MULTIPLY,
+    LONG_SUBTRACT,
+    LONG_SUM,
+    OWN_FUNCTIONS,
+    SHOWN,
+    Call,
+    Constant,
+    Scalar,
+)
 from dialect.expressions.storages import decimal, unsupported
 from dialect.spark.numbers.division import MOST_SCALE, divided
+from dialect.spark.numbers.long_arithmetic import long_difference, long_product, long_sum_of_two
 from dialect.spark.numbers.long_division import long_quotient
 from dialect.spark.numbers.long_sum import beyond, long_sum
 from dialect.spark.numbers.shadows import SHADOWS, is_computed, is_near, shadow_of, with_specials
@@ -273,6 +286,8 @@ def is_always_exact(call: Call, arguments: Sequence[Rendered]) -> bool:
     """Whether a function of numerics has a result for all values of its arguments, as in PostgreSQL."""
     if call.function in _OF_ANY_NUMBER:
         return True
+    if call.function in LONG_ARITHMETIC:
+        return False  # PostgreSQL computes it faster wherever it may
     if call.function == functions.NUMERIC_DIV or any(map(is_written_number, arguments)):
         return False
     if call.function in _WHOLE_QUOTIENTS:
@@ -288,7 +303,7 @@ def is_always_exact(call: Call, arguments: Sequence[Rendered]) -> bool:
 
 
 _OF_ANY_NUMBER: Final = frozenset(
-    (functions.SCALE, functions.TRIM_SCALE, *OWN_FUNCTIONS, functions.NUMERIC_UPLUS)
+    (functions.SCALE, functions.TRIM_SCALE, *(OWN_FUNCTIONS - LONG_ARITHMETIC), functions.NUMERIC_UPLUS)
 )
 
 
@@ -311,5 +326,8 @@ NUMERICS: Final[Mapping[int, Builder]] = {
     functions.TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
     BEYOND: lambda _, arguments: beyond(arguments[0]),
     LONG_SUM: lambda _, arguments: long_sum(*arguments),
+    LONG_ADD: long_sum_of_two,
+    LONG_SUBTRACT: long_difference,
+    LONG_MULTIPLY: long_product,
     SHOWN: lambda _, arguments: shown(arguments[0], arguments[1].sql),
 }

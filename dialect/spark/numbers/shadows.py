@@ -36,7 +36,7 @@ def shadow_of(rendered: Rendered) -> str:
     if is_whole(rendered):
         return cast(number_of(rendered).value.sql, Plain.FLOAT64).sql
     if len(rendered.sql) > _SHORT_SQL:
-        return named("each", rendered.sql, _of_struct("each"))
+        return named("operand", rendered.sql, _of_struct("operand"))
     return _of_struct(rendered.sql)
 
 

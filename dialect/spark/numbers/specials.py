@@ -89,11 +89,11 @@ def whole_quotient(finite: Finite, left: Rendered, right: Rendered) -> Rendered:
 def _of_one(finite: Finite, operand: Rendered, special: Callable[[str], str]) -> Rendered:
     """`special`: the text of the result where that is NaN or infinite, else NULL, by the operand's."""
 
-    def found(value: Rendered) -> Rendered:
+    def of_value(value: Rendered) -> Rendered:
         text, result = text_of(value), _as_written(finite(number_of(value).value))
         return _with_special(special(text), result, f"{text} IS NOT NULL")
 
-    return _once(operand, found)
+    return _once(operand, of_value)
 
 
 def _of_two(
@@ -126,11 +126,11 @@ def _of_two(
         f"WHEN {texts[0]} IN {_INFINITIES} THEN {checked} END"
     )
     known = f"{texts[0]} IS NOT NULL AND {texts[1]} IS NOT NULL"
-    found = _with_special(special, either, known)
+    result = _with_special(special, either, known)
     if is_short:
-        return found
+        return result
     both = f"named_struct('left', {left.sql}, 'right', {right.sql})"
-    return Rendered(named("operands", both, found.sql), found.storage)
+    return Rendered(named("operands", both, result.sql), result.storage)
 
 
 def _with_special(special: str, result: Rendered, known: str) -> Rendered:

@@ -65,8 +65,8 @@ def number_of(rendered: Rendered) -> Number:
     assert isinstance(rendered.storage, Written)
     value, scale = _checked(rendered.sql), scale_of_text(fields_of(rendered.sql)[1])
     if len(rendered.sql) > _SHORT_SQL:
-        value = named("each", rendered.sql, _checked("each"))
-        scale = named("each", fields_of(rendered.sql)[1], scale_of_text("each"))
+        value = named("operand", rendered.sql, _checked("operand"))
+        scale = named("operand", fields_of(rendered.sql)[1], scale_of_text("operand"))
     return Number(Rendered(value, rendered.storage.value), scale, whole=False)
 
 
@@ -95,8 +95,8 @@ def written(value: Rendered, scale: str) -> Rendered:
     if len(value.sql) + len(scale) <= 4 * _SHORT_SQL:
         return Rendered(_struct(value.sql, scale, storage), storage, number)
     both = f"named_struct('value', {value.sql}, 'scale', {scale})"
-    struct = _struct("each.value", "each.scale", storage)
-    return Rendered(named("each", both, struct), storage, number)
+    struct = _struct("operand.value", "operand.scale", storage)
+    return Rendered(named("operand", both, struct), storage, number)
 
 
 def shown(value: Rendered, scale: str) -> Rendered:
@@ -104,8 +104,8 @@ def shown(value: Rendered, scale: str) -> Rendered:
     if is_whole(value):
         return written(number_of(value).value, scale)
     if len(value.sql) > 4 * _SHORT_SQL:
-        short = shown(replace(value, sql="each", number=None), scale)
-        return Rendered(named("each", value.sql, short.sql), value.storage)
+        short = shown(replace(value, sql="operand", number=None), scale)
+        return Rendered(named("operand", value.sql, short.sql), value.storage)
     decimal, text = fields_of(value.sql)
     missing, text_scale = f"({scale} - {scale_of_text(text)})", scale_of_text(text)
     point = f"CASE WHEN {text_scale} = 0 THEN '.' ELSE '' END"
@@ -132,7 +132,7 @@ def trimmed(value: Rendered) -> Rendered:
 
 def negated(value: Rendered) -> Rendered:
     """The opposite of a numeric of any size, NaN and the infinities too; zero has no sign."""
-    _, text = fields_of("each")
+    _, text = fields_of("operand")
     other_sign = (
         f"CASE WHEN {text} LIKE '-%' THEN substring({text}, 2) "
         f"WHEN {text} = 'NaN' OR translate({text}, '0.', '') = '' THEN {text} ELSE concat('-', {text}) END"
@@ -142,14 +142,14 @@ def negated(value: Rendered) -> Rendered:
 
 def magnitude(value: Rendered) -> Rendered:
     """A numeric of any size without its sign, NaN and the infinities too."""
-    return _with_sign(value, absolute, f"trim(LEADING '-' FROM {fields_of('each')[1]})")
+    return _with_sign(value, absolute, f"trim(LEADING '-' FROM {fields_of('operand')[1]})")
 
 
 def _with_sign(value: Rendered, of_decimal: Callable[[Rendered], str], text: str) -> Rendered:
     assert isinstance(value.storage, Written)
-    decimal = cast(of_decimal(Rendered(fields_of("each")[0], value.storage.value)), value.storage.value)
-    struct = f"CAST({_unless_null('each', decimal.sql, text)} AS {spark_type(value.storage)})"
-    return Rendered(named("each", value.sql, struct), value.storage)
+    decimal = cast(of_decimal(Rendered(fields_of("operand")[0], value.storage.value)), value.storage.value)
+    struct = f"CAST({_unless_null('operand', decimal.sql, text)} AS {spark_type(value.storage)})"
+    return Rendered(named("operand", value.sql, struct), value.storage)
 
 
 def text_of(rendered: Rendered) -> str:
@@ -179,7 +179,7 @@ def order_key(rendered: Rendered, decimal: Decimal) -> str:
         rendered = Rendered(converted(value, Written(decimal)).sql, Written(decimal))
     moved = converted(rendered, Written(decimal))
     if len(moved.sql) > _SHORT_SQL:
-        return named("each", moved.sql, _key_of_struct("each", decimal))
+        return named("operand", moved.sql, _key_of_struct("operand", decimal))
     return _key_of_struct(moved.sql, decimal)
 
 

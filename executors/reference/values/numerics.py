@@ -18,7 +18,7 @@ from typing import Final
 from catalog.errors import DivisionByZero
 from catalog.postgres.storage import FREE_SCALE
 from dialect.expressions.quotient import divide
-from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN
+from dialect.expressions.scalar import BEYOND, LONG_ADD, LONG_MULTIPLY, LONG_SUBTRACT, LONG_SUM, SHOWN
 from dialect.spark.numbers.long_sum import MOST_BEFORE
 from executors.reference.values.values import Definitions
 
@@ -126,5 +126,8 @@ NUMERICS: Final[Definitions] = {
     5043: ("trim_scale", trimmed),
     SHOWN: ("round", shown),
     BEYOND: ("beyond", beyond),
+    LONG_ADD: ("+", add),
+    LONG_SUBTRACT: ("-", subtract),
+    LONG_MULTIPLY: ("*", multiply),
     LONG_SUM: ("long_sum", lambda total, numbers: trimmed(reduce(add, numbers, total))),
 }

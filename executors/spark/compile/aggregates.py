@@ -8,10 +8,11 @@ from typing import Final, TypeAlias
 from catalog.postgres import functions
 from catalog.postgres.storage import Decimal, Plain
 from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
+from dialect.expressions.environment import Environment
 from dialect.expressions.scalar import Scalar
 from dialect.expressions.storages import unsupported
 from dialect.spark.equality import comparable, greatest, least
-from dialect.spark.expressions import Environment, render
+from dialect.spark.expressions import computable, render
 from dialect.spark.numbers.numerics import quotient
 from dialect.spark.rendered import Rendered, cast, failing
 from executors.rows import WEIGHT
@@ -28,6 +29,13 @@ _MORE_THAN_ONE: Final = "more than one row returned by a subquery used as an exp
 _HINT: Final = (
     "Use count, sum, avg, min, max, bool_and, bool_or, string_agg or array_agg, over numbers, texts or dates."
 )
+_TAKEN: Final = {
+    "avg": "avg takes numbers here: extract(epoch FROM ...) makes one of an interval.",
+    "max": "max takes numbers, texts, dates and times here: convert the values to one of these.",
+    "min": "min takes numbers, texts, dates and times here: convert the values to one of these.",
+    "string_agg": "string_agg takes texts here: convert the values to text.",
+    "sum": "sum takes numbers and intervals here: convert the values to one of these.",
+}
 
 
 def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment: Environment) -> Rendered:
@@ -43,11 +51,13 @@ def aggregated(call: AggregateCall, columns: Mapping[int, Rendered], environment
         return collected(call, write, environment, condition)
     build = _BUILDERS.get(call.function)
     if build is None:
-        raise unsupported(f"the aggregate {call.name} over values of this type", _HINT)
+        types = " and ".join(environment.type_name(argument.type) for argument in call.arguments)
+        hint = _TAKEN.get(call.name, _HINT)
+        raise unsupported(f"the aggregate {call.name} over values of type {types}", hint)
     if call.function in _COLLATED:
         environment.check_order(call.collation, call.name)
     value = write(call.arguments[0])
-    return build(call, environment.computable(value) if call.name == "sum" else value, condition)
+    return build(call, computable(value, environment) if call.name == "sum" else value, condition)
 
 
 def _count(call: AggregateCall, value: Rendered, condition: str) -> Rendered:

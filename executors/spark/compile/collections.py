@@ -7,10 +7,10 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.storage import ListOf, Plain
+from dialect.expressions.environment import Environment
 from dialect.expressions.scalar import Constant, Scalar
 from dialect.expressions.storages import has_forms, unsupported
 from dialect.spark.equality import identity
-from dialect.spark.expressions import Environment
 from dialect.spark.order import sort_key
 from dialect.spark.rendered import Rendered, text_literal
 from executors.rows import WEIGHT
@@ -23,14 +23,15 @@ COLLECTIONS: Final = frozenset((functions.STRING_AGG_TEXT_TEXT, functions.ARRAY_
 def collected(
     call: AggregateCall, write: Callable[[Scalar], Rendered], environment: Environment, condition: str
 ) -> Rendered:
-    """array_agg or string_agg, in the call's order; without one in that of the values, so that it is the same
+    """array_agg or string_agg, in the call's order and then in that of the values, so that it is the same
     whenever it is computed."""
     value = write(call.arguments[0])
-    order = call.order or (Order(call.arguments[0], descending=False, nulls_first=False),)
-    if call.order:
-        for key in order:
-            environment.check_order(key.value.type.collation, "an order of texts")
-            environment.check_sortable(key.value.type)
+    for key in call.order:
+        environment.check_order(key.value.type.collation, "an order of texts")
+        environment.check_sortable(key.value.type)
+    by_value = Order(call.arguments[0], descending=False, nulls_first=False)
+    # The keys of a DISTINCT are its values.
+    order = call.order if call.order and call.distinct else (*call.order, by_value)
     keys = [sort_key(write(key.value)) for key in order]
     directions = [*order]
     if has_forms(value.storage):  # and among equal values in that of their forms

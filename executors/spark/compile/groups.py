@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from catalog.postgres.storage import Plain, Written
+from dialect.expressions.environment import Environment
 from dialect.expressions.storages import has_forms, unsupported
 from dialect.spark.equality import comparable, greatest, identity, least
-from dialect.spark.expressions import Environment, render
+from dialect.spark.expressions import computable, render
 from dialect.spark.rendered import Rendered
 from executors.rows import WEIGHT
 from executors.spark.compile.aggregates import aggregated
-from executors.spark.compile.relation import Relation, selection
 from executors.spark.compile.sums import NUMBER_OF_ROWS, counted, total
+from executors.sql.relation import Relation, selection
 from planner.algebra.logical import Aggregated, Field
 from planner.delta.weighted import Tallied, Tally
 
@@ -41,7 +42,7 @@ def _by(child: Relation, keys: Sequence[Field], outcome: dict[int, Rendered]) ->
     columns = {column: _shown(value) for column, value in inputs.items()} | outcome
     # Without keys there is one group, also where a count is all that is asked for.
     grouping = f" GROUP BY {by}" if keys else "" if outcome else " HAVING count(*) >= 0"
-    return selection(columns, "1L", f"FROM ({child.sql}) AS x{grouping}")
+    return selection(columns, "1L", f"FROM {child.source('x')}{grouping}")
 
 
 def _key(key: Rendered) -> str:
@@ -67,7 +68,7 @@ def _tally(column: Tallied, child: Relation, environment: Environment) -> Render
         case Tally.COUNT:
             return counted(value)
         case Tally.SUM:
-            return total(environment.computable(value), column.field.type)
+            return total(computable(value, environment), column.field.type)
         case Tally.LEAST | Tally.GREATEST:
             name = "min" if column.tally is Tally.LEAST else "max"
             environment.check_order(column.value.type.collation, name)

@@ -8,12 +8,13 @@ from typing import Final
 
 from catalog.postgres.storage import NO_DIGITS, Storage
 from catalog.postgres.types import NUMERIC
+from dialect.expressions.environment import DEFAULT, Environment
 from dialect.expressions.storages import common_storage, unsupported
-from dialect.spark.expressions import DEFAULT, Environment
 from dialect.spark.numbers.written import converted
 from executors.rows import WEIGHT, Schema
 from executors.spark.compile.nodes import Compiler
-from executors.spark.compile.relation import selection
+from executors.sql.nodes import step_view
+from executors.sql.relation import selection
 from planner.algebra.logical import Field
 from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Subplan, TableBuffer
 from planner.firing.driven import is_driven
@@ -64,14 +65,14 @@ def compile_subplan(
 def _statement(subplan: Subplan, schemas: Mapping[int, Schema], compiler: Compiler) -> Statement:
     steps = compiler.steps
     last = subplan.steps[-1].number
-    names = ", ".join(f"step_{number} AS ({relation.sql})" for number, relation in steps.items())
+    names = ", ".join(f"{step_view(number)} AS ({relation.sql})" for number, relation in steps.items())
     outcome = steps[last].columns("outcome")
     target = schemas[subplan.writes]
     columns = {
         column: converted(value, target[column])
         for column, value in zip(target, outcome.values(), strict=True)
     }
-    written = selection(columns, f"outcome.{WEIGHT}", f"FROM step_{last} AS outcome").sql
+    written = selection(columns, f"outcome.{WEIGHT}", f"FROM {step_view(last)} AS outcome").sql
     reads = tuple(sorted(compiler.reads, key=lambda leaf: (leaf[0], leaf[1].value)))
     return Statement(f"WITH {names} {written}", reads)
 

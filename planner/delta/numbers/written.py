@@ -15,6 +15,7 @@ from catalog.errors import FeatureNotSupported
 from catalog.postgres import functions
 from catalog.postgres.storage import FREE_NUMERIC, MAX_DIGITS, Decimal, Plain, Storage, Written
 from catalog.postgres.types import INT4, NUMERIC, NUMERIC_ARRAY, SqlType
+from dialect.expressions.environment import Environment
 from dialect.expressions.scalar import (
     SHOWN,
     And,
@@ -32,7 +33,7 @@ from dialect.expressions.scalar import (
     Scalar,
 )
 from dialect.expressions.storages import common_storage
-from dialect.spark.expressions import Environment, render
+from dialect.spark.expressions import render
 from dialect.spark.numbers.written import is_whole
 from dialect.spark.rendered import Rendered
 from planner.algebra.columns import Numbers, numbers_after, passing, refer
@@ -53,6 +54,7 @@ from planner.algebra.logical import (
 )
 from planner.algebra.tree import Origin, children, made, nodes, with_children
 from planner.delta.numbers.digits import parts_of
+from planner.delta.numbers.long_arithmetic import with_long_arithmetic
 from planner.delta.numbers.special import long_sum, specials_of, with_specials
 from planner.delta.numbers.two_steps import in_two_steps
 
@@ -67,11 +69,13 @@ _INT4: Final = SqlType(INT4)
 def keep_digits(plan: Plan, environment: Environment, *, long_numbers: bool = False) -> Plan:
     """The same plan, in which groups and sums of numerics show the digits that they should.
 
-    `long_numbers`: some summed numbers are too long for a decimal, though no column type says so.
+    `long_numbers`: some numbers are too long for a decimal, though no column type says so.
     """
     types = (column.field.type for node in nodes(plan) if isinstance(node, Scan) for column in node.columns)
-    long = any(type_.wide and environment.storage(type_) == FREE_NUMERIC for type_ in types)
-    return _Walk(environment, numbers_after(plan), long or long_numbers).visit(plan)[0]
+    long = long_numbers or any(type_.wide and environment.storage(type_) == FREE_NUMERIC for type_ in types)
+    if long:
+        plan = with_long_arithmetic(plan)
+    return _Walk(environment, numbers_after(plan), long).visit(plan)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +220,10 @@ class _Walk:
             functions.ARRAY_AGG_ANYNONARRAY,
             "array_agg",
             (value,),
-            call.distinct,
-            order,
-            condition,
-            0,
             _NUMERICS,
+            distinct=call.distinct,
+            order=order,
+            condition=condition,
         )
         return Aggregated(self.numbers.field("numbers", _NUMERICS), listed)
 
@@ -260,11 +263,11 @@ class _Walk:
 
     def _most_digits(self, value: Scalar, condition: Scalar | None) -> Aggregated:
         scale = _call(functions.SCALE, "scale", (value,), _INT4)
-        call = AggregateCall(functions.MAX_INT4, "max", (scale,), False, (), condition, 0, _INT4)
+        call = AggregateCall(functions.MAX_INT4, "max", (scale,), _INT4, condition=condition)
         return Aggregated(self.numbers.field("digits", _INT4), call)
 
     def _count(self, value: Scalar, condition: Scalar | None, name: str = "digits") -> Aggregated:
-        call = AggregateCall(functions.COUNT_ANY, "count", (value,), False, (), condition, 0, COUNT)
+        call = AggregateCall(functions.COUNT_ANY, "count", (value,), COUNT, condition=condition)
         return Aggregated(self.numbers.field(name, COUNT), call)
 
     def _storage_of(self, call: AggregateCall, renderings: Columns) -> Storage:

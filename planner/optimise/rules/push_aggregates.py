@@ -86,4 +86,4 @@ def _pushed(aggregate: Aggregate, join: Join, side: Plan, numbers: Numbers) -> P
 
 def _over(call: AggregateCall, partial: Field) -> AggregateCall:
     arguments = (Reference(partial.column, partial.type),)
-    return AggregateCall(call.function, call.name, arguments, False, (), None, call.collation, call.type)
+    return AggregateCall(call.function, call.name, arguments, call.type, collation=call.collation)

@@ -6,34 +6,19 @@ for longer than its own computation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from uuid import UUID
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, precondition, rule
 
-from catalog.queries.running import Failure, Run, Running
-from coordinator.decide.actions import (
-    Action,
-    CheckDrift,
-    ChoosePaces,
-    Compute,
-    Discard,
-    Merge,
-    Publish,
-    ReadPaths,
-    ReadPeriods,
-    ReadSizes,
-    RunEarly,
-    Wait,
-    Work,
-)
-from coordinator.decide.decide import State, carry_out, decide
+from catalog.queries.running import Failure, Run
+from coordinator.decide.decide import State, carry_out, decide, is_still_known
+from coordinator.decide.facts import Facts
 from coordinator.decide.failure_policy import is_blocked
-from tests.support.deciding.model_database import ModelDatabase, ModelQuery, ModelRun, trigger
-from tests.support.deciding.model_shell import PATH, Killed, ModelShell
+from tests.support.deciding.model_database import ModelDatabase, ModelQuery, ModelRun, standing, trigger
+from tests.support.deciding.model_shell import Killed, ModelShell
 
 TRIGGERS = ("on demand", "every 5 s", "every 60 s", "every 10 rows", "every 100 rows")
 FAILURES = (
@@ -50,29 +35,6 @@ MOST_LOOKS = 2000
 MOST_QUERIES = 5
 
 
-def standing(number: int, **changes: object) -> Running:
-    """A query that has just been made."""
-    query = Running(
-        id=UUID(int=number),
-        view=number,
-        result=number,
-        text="SELECT 1",
-        options={},
-        settings={"TimeZone": "UTC"},
-        status="initialising",
-        sqlstate=None,
-        detail=None,
-        position=None,
-        fired=None,
-        captured=True,
-        unlogged=False,
-        schema="public",
-        name=f"q{number}",
-        owner="ann",
-    )
-    return replace(query, **changes)  # type: ignore[arg-type]
-
-
 class Decisions(RuleBasedStateMachine):
     """A database that everything happens to, and a coordinator that is killed now and then."""
 
@@ -83,6 +45,8 @@ class Decisions(RuleBasedStateMachine):
         self.database = ModelDatabase()
         self.state, self.shell = State(), ModelShell(self.database)
         self.made = 0
+        self.known: Facts | None = None
+        self.read_at = 0.0
 
     def number(self) -> UUID:
         self.made += 1
@@ -205,10 +169,17 @@ class Decisions(RuleBasedStateMachine):
             self._look()
 
     def _look(self) -> None:
-        facts = self.database.facts(self.state)
+        facts, database = self.known, self.database
+        self.shell.is_known = facts is not None
+        if facts is None:
+            facts, self.read_at = database.facts(self.state), database.seconds
+        facts = replace(facts, now=database.now, seconds=database.seconds, position=database.position)
+        self.known = None
         try:
             state, actions = decide(self.state, facts)
             self.state = carry_out(state, actions, facts, self.shell)
+            if is_still_known(self.state, facts, actions, database.seconds - self.read_at):
+                self.known = facts
         except Killed:
             losses = self.shell.engine_losses
             self.state, self.shell = State(), ModelShell(self.database, engine_losses=losses)
@@ -264,122 +235,3 @@ Decisions.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 TestDecisions = Decisions.TestCase
-
-
-@dataclass
-class Coordinator:
-    """One that is looked at step by step."""
-
-    shell: ModelShell
-    state: State = field(default_factory=State)
-
-    def look(self) -> list[Action]:
-        """What is decided besides notes, and carried out."""
-        facts = self.shell.database.facts(self.state)
-        state, actions = decide(self.state, facts)
-        self.state = carry_out(state, actions, facts, self.shell)
-        return [action for action in actions if isinstance(action, Work)]
-
-    def until_it_waits(self) -> list[Action]:
-        done: list[Action] = []
-        while not done or not isinstance(done[-1], Wait):
-            done += self.look()
-        return done
-
-
-def coordinator(*queries: ModelQuery) -> Coordinator:
-    database = ModelDatabase(queries={query.id: query for query in queries})
-    return Coordinator(ModelShell(database))
-
-
-def refresh(coordinator: Coordinator, *queries: int, ahead: int = 0) -> None:
-    database = coordinator.shell.database
-    for number in queries:
-        run = Run(UUID(int=100 + number), UUID(int=number), "refresh", database.position + ahead, "one")
-        database.runs[run.id] = ModelRun(run)
-
-
-def kinds(actions: Sequence[Action]) -> list[type[Action]]:
-    """What is done besides what is read now and then."""
-    besides = (ReadSizes, ReadPeriods, CheckDrift, Merge, Wait)
-    return [type(action) for action in actions if not isinstance(action, besides)]
-
-
-def test_a_result_is_computed_and_published_and_then_paces_are_chosen() -> None:
-    one = coordinator(ModelQuery(standing(1), (1,), 1.0, 1))
-    assert kinds(one.until_it_waits()) == [Compute, Publish, ChoosePaces]
-    assert kinds(one.until_it_waits()) == []
-
-
-def test_after_a_success_the_pause_is_short_again() -> None:
-    lock = Failure("55P03", "lock timeout")
-    query = ModelQuery(standing(1), (1,), 1.0, 1, faults=[lock, lock, lock])
-    one = coordinator(query)
-    for pause in (1.0, 2.0, 4.0):
-        assert Publish not in kinds(one.until_it_waits())
-        one.shell.database.seconds += pause
-    assert kinds(one.until_it_waits())[:2] == [Compute, Publish]
-    query.faults = [lock]
-    refresh(one, 1)
-    assert kinds(one.until_it_waits()) == [Compute]
-    one.shell.database.runs.clear()
-    query.running = replace(query.running, status="initialising")
-    one.shell.database.seconds += 0.5
-    assert Compute in kinds(one.until_it_waits())
-
-
-def test_an_early_run_that_failed_is_tried_again_at_the_next_mark() -> None:
-    query = ModelQuery(standing(1), (1,), 1.0, pace=4)
-    one = coordinator(query)
-    one.until_it_waits()
-    one.shell.database.changes[1] = [(2, 30)]
-    one.shell.database.position, query.faults = 2, [Failure("22012", "division by zero", of_values=True)]
-    [_read, run] = (action for action in one.until_it_waits() if isinstance(action, ReadPaths | RunEarly))
-    assert isinstance(run, RunEarly)
-    assert not run.consolidate
-    one.shell.database.position = 3
-    assert RunEarly not in kinds(one.until_it_waits())
-    one.shell.database.changes[1] += [(4, 30)]
-    one.shell.database.position = 4
-    [again] = (action for action in one.until_it_waits() if isinstance(action, RunEarly))
-    assert again.consolidate
-    assert again.rows == {PATH: 60}
-
-
-def test_nothing_is_run_early_while_somebody_waits() -> None:
-    query = ModelQuery(standing(1), (1,), 1.0, pace=4)
-    one = coordinator(query)
-    one.until_it_waits()
-    one.shell.database.changes[1] = [(2, 30)]
-    one.shell.database.position = 2
-    refresh(one, 1, ahead=1)
-    assert kinds(one.until_it_waits()) == []
-    one.shell.database.runs.clear()
-    assert kinds(one.until_it_waits()) == [ReadPaths, RunEarly]
-
-
-def test_what_nobody_waits_for_any_more_is_discarded() -> None:
-    one = coordinator(*(ModelQuery(standing(number), (1,), 1.0, 1) for number in (1, 2)))
-    one.until_it_waits()
-    refresh(one, 1, 2)
-    assert kinds(one.look() + one.look()) == [Compute]
-    one.shell.database.runs.clear()
-    assert kinds(one.until_it_waits()) == [Discard]
-    assert one.shell.computed == {}
-
-
-def test_a_query_that_fails_goes_behind_all_that_waited_then() -> None:
-    broken = ModelQuery(standing(1), (1,), 1.0, 1, faults=[Failure("53100", "disk full")] * 9)
-    others = [ModelQuery(standing(number, owner="bob"), (1,), 30.0, 1) for number in (2, 3, 4)]
-    one = coordinator(broken, *others)
-    order = [action.due.query.id.int for action in one.until_it_waits() if isinstance(action, Compute)]
-    assert sorted(order[:4]) == [1, 2, 3, 4]
-
-
-def test_what_ends_with_the_executor_is_computed_again_at_once() -> None:
-    one = coordinator(ModelQuery(standing(1), (1,), 1.0, 1))
-    one.shell.engine_losses = 1
-    assert kinds(one.until_it_waits())[:3] == [Compute, Compute, Publish]
-    one.shell.engine_losses = 2
-    refresh(one, 1)
-    assert kinds(one.until_it_waits()) == [Compute, Compute]

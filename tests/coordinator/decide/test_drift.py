@@ -20,7 +20,6 @@ from coordinator.decide.pacing import Paced, due, outgrown
 from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import Statistics, TableStatistics
-from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import TableBuffer
 from planner.pace.choose import scheduled, simulated
@@ -28,6 +27,7 @@ from planner.pace.knobs import path_knobs
 from planner.pace.paths import Path
 from planner.pace.schedule import Arrivals, Goal
 from tests.support.planning.random_plans import TABLES, queries
+from tests.support.planning.schedules import only
 
 ONE = Path(9, 1)
 ORDERS, LINES = 501, 502
@@ -117,7 +117,7 @@ def test_what_is_written_as_believed_is_not_misjudged(query: LogicalQuery, data:
     plan = derive(query, tables=TABLES)
     arrivals = {name: Arrivals(float(data.draw(COUNTS))) for name in TABLES}
     sizes = {name: TableStatistics(float(data.draw(COUNTS))) for name in TABLES}
-    period = simulated(plan, Statistics(sizes), arrivals, Weights())
+    period = simulated(plan, Statistics(sizes), arrivals, only())
     schedule = scheduled(period, Goal(0.3, 4), path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
     tables = {buffer.number: oids[buffer.table] for buffer in plan.buffers if isinstance(buffer, TableBuffer)}

@@ -133,3 +133,48 @@ def test_another_owner_does_not_wait_behind_many() -> None:
     many = [Arrival(0, Request(UUID(int=number), "a", number, 1.0, True)) for number in range(94)]
     one = Arrival(5, Request(UUID(int=100), "b", "one", 1.0, True))
     assert [each.request.owner for each in simulated([*many, one])].index("b") <= 6
+
+
+def places(arrivals: Sequence[Arrival], statement: str) -> list[int]:
+    """When the requests of a statement begin, counted by what begins before."""
+    return [place for place, each in enumerate(simulated(arrivals)) if each.request.statement == statement]
+
+
+def asked(after: int, owner: str, statement: str, seconds: float) -> Arrival:
+    return Arrival(after, Request(UUID(int=next(_NUMBERS)), owner, statement, seconds, True))
+
+
+_NUMBERS = count()
+
+
+def test_an_owner_who_comes_again_has_saved_no_time_while_away() -> None:
+    """Else one who was away for long would go before all others for as long."""
+    always = [asked(number, "always", f"always {number}", 1.0) for number in range(60)]
+    away = [asked(0, "away", "first", 1.0), *(asked(40, "away", "again", 1.0) for _ in range(20))]
+    began = [place for place in places([*always, *away], "again") if place < 60]
+    assert 8 <= len(began) <= 12, "they take turns"
+
+
+def test_a_short_statement_earns_an_owner_nothing_for_the_time_that_a_long_one_waited() -> None:
+    """A short statement goes at once; it does not let its owner go before another one for long after."""
+    long = asked(0, "patient", "long", 100.0)
+    others = [asked(number, "other", f"other {number}", 1.0) for number in range(60)]
+    short = [asked(40, "patient", f"short {number}", 1.0) for number in range(20)]
+    order = [each.request.owner for each in simulated([long, *others, *short])][40:60]
+    assert 8 <= order.count("other") <= 12, "they take turns"
+
+
+def test_who_comes_begins_no_earlier_than_who_is_there() -> None:
+    """Though the short statement of one who has waited for long was computed just before."""
+    long = asked(0, "patient", "long", 100.0)
+    others = [asked(number, "other", f"other {number}", 1.0) for number in range(60)]
+    short = asked(40, "patient", "short", 1.0)
+    newcomer = [asked(41, "newcomer", f"new {number}", 1.0) for number in range(20)]
+    order = [each.request.owner for each in simulated([long, *others, short, *newcomer])][41:61]
+    assert 8 <= order.count("other") <= 12, "they take turns"
+
+
+def test_the_smallest_result_of_a_statement_is_computed_first() -> None:
+    """What fails is told the earlier, and the statement's turn comes the earlier."""
+    together = [asked(0, "a", "one", seconds) for seconds in (7.0, 0.5, 2.0)]
+    assert [each.request.seconds for each in simulated(together)] == [0.5, 2.0, 7.0]

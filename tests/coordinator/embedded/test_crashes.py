@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,15 @@ def postmaster(site: Site) -> int:
     assert number in server_processes(site.home)
     assert number
     return number
+
+
+def programs_of(home: Path) -> set[str]:
+    """The names of the programs that are seen to work in this home."""
+    names = set()
+    for process in server_processes(home):
+        with suppress(OSError):
+            names.add(Path("/proc", str(process), "comm").read_text())
+    return names
 
 
 def commit_a_row(site: Site) -> None:
@@ -179,6 +188,7 @@ def test_killed_while_the_cluster_is_made(site: Site) -> None:
     data = site.directory / "new"
     with parent(data) as process:
         wait_until((data / "postgres" / "cluster.new" / "PG_VERSION").exists, "initdb does not begin")
+        assert "initdb\n" in programs_of(data / "postgres")  # else the next start does not wait for its end
         process.kill()
     assert not (data / "postgres" / "cluster").exists()
     with running(data) as (_, endpoint), connect(endpoint) as connection:

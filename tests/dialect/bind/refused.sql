@@ -26,4 +26,6 @@ SELECT posix < other AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FRO
 SELECT posix LIKE other AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
 SELECT greatest(posix, other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
 SELECT max(posix || other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
-SELECT lower(posix || other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t
+SELECT lower(posix || other) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
+SELECT strpos(posix, other) AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t;
+SELECT split_part(posix, other, 1) IS NULL AS x FROM (SELECT posix, label COLLATE "POSIX" AS other FROM things) AS t

@@ -16,7 +16,7 @@ from dialect.duckdb.expressions import render
 from dialect.duckdb.functions import FUNCTIONS
 from dialect.duckdb.rendered import NotWritten, Rendered
 from dialect.expressions.scalar import Call
-from executors.duckdb.executor import open_database
+from executors.duckdb.database import open_database
 from executors.reference.arrow import as_arrow, from_arrow
 from executors.reference.values.values import Value, equality_key
 from tests.support.running.servers import Server

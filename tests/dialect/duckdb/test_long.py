@@ -8,8 +8,8 @@ from catalog.postgres.storage import Plain
 from catalog.postgres.types import FLOAT8, SqlType
 from dialect.duckdb.expressions import render
 from dialect.duckdb.rendered import NotWritten, Rendered
+from dialect.expressions.environment import DEFAULT
 from dialect.expressions.scalar import Call, Notation, Reference, Scalar
-from dialect.spark.expressions import DEFAULT
 
 FLOAT = SqlType(FLOAT8)
 COLUMNS = {place: Rendered(f"x.c{place}", Plain.FLOAT64) for place in (0, 1)}

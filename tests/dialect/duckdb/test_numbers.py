@@ -29,7 +29,7 @@ from dialect.expressions.scalar import (
     Reference,
     Scalar,
 )
-from executors.duckdb.executor import open_database
+from executors.duckdb.database import open_database
 from sources.decode.arrow import arrow_type
 
 NUMBER = SqlType(NUMERIC)

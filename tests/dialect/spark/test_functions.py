@@ -20,12 +20,14 @@ from catalog.postgres.storage import Plain
 from catalog.postgres.types import BOOL, INTERVAL
 from dialect.expressions.postgres import write
 from dialect.expressions.scalar import Reference
+from dialect.spark.expressions import render
 from executors.reference.arrow import as_arrow, from_arrow
 from executors.reference.values.values import Value, equality_key
 from executors.spark.failures import as_error
 from executors.spark.session import SparkSettings, close_session, open_session
 from tests.support.running.servers import Server
 from tests.support.spark.cases import Case, typed
+from tests.support.spark.long_numbers import COLUMNS, operation, pairs_as_table, results
 from tests.support.spark.oracle import FAR, Asked, Oracle
 from tests.support.spark.values import EDGES, value_of
 
@@ -94,6 +96,16 @@ def in_batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
     for _, group in groupby(by_arguments, key=lambda each: each.case.arguments):
         waiting = list(group)
         yield from (waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE))
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*"])
+def test_numbers_of_any_length(spark: Spark, operator: str) -> None:
+    file = spark.directory / "pairs.parquet"
+    pq.write_table(pairs_as_table(), file)
+    value = render(operation(operator), COLUMNS).sql
+    pairs = spark.session.read.parquet(str(file)).repartition(1)
+    rows = pairs.selectExpr("pair", f"{value} AS result").orderBy("pair").toArrow()
+    assert rows.column("result").to_pylist() == results(operator)
 
 
 def test_functions_and_casts_give_what_postgresql_gives(spark: Spark, oracle: Oracle) -> None:

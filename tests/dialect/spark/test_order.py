@@ -8,8 +8,9 @@ from catalog.errors import FeatureNotSupported
 from catalog.postgres.signatures import TypeSignature
 from catalog.postgres.storage import ListOf, Plain
 from catalog.postgres.types import DATE, INTERVAL, JSONB, NO_COLLATION, NUMERIC, TEXT, TIMETZ, SqlType
+from dialect.expressions.environment import Environment
 from dialect.expressions.scalar import Extreme, Reference
-from dialect.spark.expressions import Environment, is_exact
+from dialect.spark.expressions import is_exact
 from dialect.spark.order import sort_key
 from dialect.spark.rendered import Rendered
 

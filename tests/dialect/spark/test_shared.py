@@ -50,7 +50,8 @@ def test_calls_inside_calls(function: int, name: str, types: tuple[int, ...]) ->
 
 
 def test_a_long_argument_is_written_once() -> None:
-    known = read_snapshot().signatures.functions_by_oid
+    functions = read_snapshot().signatures.functions.values()
+    known = {function.oid: function for named in functions for function in named}
     signatures = [
         (oid, known[oid].name, list(known[oid].arguments), known[oid].result)
         for oid in sorted(FUNCTIONS)

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 from catalog.postgres.storage import FREE_NUMERIC, Decimal, Plain, Written
 from catalog.postgres.types import INT8, INTERVAL, NUMERIC, SqlType
+from dialect.expressions.environment import Environment
 from dialect.expressions.scalar import Call, Cast, CastMethod, Notation, Reference, Scalar
-from dialect.spark.expressions import Environment, is_exact, render
+from dialect.spark.expressions import is_exact, render
 from dialect.spark.rendered import Rendered
 
 USUAL, WIDE = SqlType(NUMERIC), SqlType(NUMERIC, wide=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from catalog.postgres.schema import TableName
-from dialect.spark.expressions import DEFAULT
+from dialect.expressions.environment import DEFAULT
 from executors.reference.firing import Changes
 from executors.spark.executor import SparkExecutor, spark_schemas
 from executors.spark.session import SparkSettings, close_session, open_session
@@ -46,7 +46,8 @@ def test_firings_write_what_the_definition_writes(
     small_change: bool,
 ) -> None:
     plan = derive(query, methods)
-    running = SideBySide(SparkExecutor(session), plan, spark_schemas(plan, DEFAULT), small_change)
+    executor = SparkExecutor(session) if small_change else SparkExecutor(session, broadcast_rows=-1)
+    running = SideBySide(executor, plan, spark_schemas(plan, DEFAULT))
     running.fire_all()
     for commit in changes:
         running.replay.commit(commit)

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from catalog.errors import Error
 from catalog.postgres.storage import Plain
-from catalog.postgres.types import INT2, INT4, INT8, SqlType
-from dialect.expressions.scalar import Call, Notation
+from catalog.postgres.types import INT2, INT4, INT8, TEXT, SqlType
+from dialect.expressions.scalar import Call, Cast, CastMethod, Constant, Notation
+from dialect.spark.casts import cast_to
 from dialect.spark.numbers.integers import INTEGERS
 from dialect.spark.rendered import Rendered
 from executors.spark.failures import as_error
@@ -25,6 +26,8 @@ X = {
     INT4: Rendered("x", Plain.INT32),
     INT8: Rendered("CAST(x AS BIGINT)", Plain.INT64),
 }
+
+NAMES = {INT2: "smallint", INT4: "integer", INT8: "bigint"}
 
 
 def rendered(oid: int, *types: int) -> str:
@@ -104,6 +107,21 @@ def test_words_are_postgresqls(spark: SparkSession, major: int, request: pytest.
                 told.message_primary,
                 told.message_detail,
             ), name
+
+
+@pytest.mark.service
+def test_a_text_that_is_no_integer_is_shown(spark: SparkSession, postgres18: Server) -> None:
+    with psycopg.connect(postgres18.dsn(), autocommit=True) as connection:
+        for oid, storage in ((INT2, Plain.INT16), (INT4, Plain.INT32), (INT8, Plain.INT64)):
+            node = Cast(Constant("", SqlType(TEXT)), CastMethod.TEXT, 0, SqlType(oid))
+            sql = cast_to(node, Rendered("t", Plain.TEXT), storage).sql
+            for text in ("abc", "", "12.5", "7 8", "9" * 30, "-" + "9" * 30):
+                with pytest.raises(psycopg.Error) as caught:
+                    connection.execute(f"SELECT CAST('{text}'::text AS {NAMES[oid]})".encode())
+                told = caught.value.diag
+                with pytest.raises(Error) as found:
+                    collect(spark, f"SELECT {sql} AS v FROM (SELECT explode(array('{text}', '7')) AS t)")
+                assert (found.value.sqlstate, found.value.message) == (told.sqlstate, told.message_primary)
 
 
 @pytest.mark.service

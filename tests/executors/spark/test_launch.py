@@ -9,8 +9,8 @@ import pytest
 from pyspark import SparkConf
 
 from catalog.errors import ConfigurationError
-from executors.spark import java
-from executors.spark.java import Java, Refusal, examine, require_start
+from executors import java
+from executors.java import Java, Refusal, examine, require_start
 from executors.spark.launch import launch
 from tests.support.running.servers import processes_below, wait_until
 

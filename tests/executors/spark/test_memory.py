@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.errors import OutOfMemory
+from executors.machine import LEAST_MEMORY
 from executors.spark.firing import collect
-from executors.spark.machine import LEAST_MEMORY
 from executors.spark.session import SparkSettings, close_session, open_session
 
 pytestmark = pytest.mark.service

@@ -18,13 +18,15 @@ from catalog.errors import CardinalityViolation, DivisionByZero, Error, NumericV
 from catalog.postgres.storage import Decimal as DecimalStorage
 from catalog.postgres.storage import Plain, Storage
 from catalog.postgres.types import BOOL, DATE, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, SqlType
+from dialect.expressions.environment import DEFAULT
 from dialect.expressions.scalar import Call, Constant, Notation, Reference, Scalar
-from dialect.spark.expressions import DEFAULT, render
+from dialect.spark.expressions import render
 from executors.executor import Firing, InFile, Part, Range
 from executors.rows import Schema, arrow_schema
-from executors.spark.compile.nodes import Compiler, view_of
+from executors.spark.compile.nodes import Compiler
 from executors.spark.firing import collect, fire
 from executors.spark.session import SparkSettings, close_session, open_session
+from executors.sql.nodes import view_of
 from planner.algebra.logical import SINGLE, AggregateCall, Aggregated, Computed, Field, Order
 from planner.delta.weighted import (
     Consolidate,
@@ -93,7 +95,7 @@ def aggregate(
     distinct: bool = False,
     order: tuple[Order, ...] = (),
 ) -> AggregateCall:
-    return AggregateCall(function, name, arguments, distinct, order, None, C, type_)
+    return AggregateCall(function, name, arguments, type_, distinct=distinct, order=order, collation=C)
 
 
 def test_first_counts_a_row_as_often_as_its_weight_says(session: SparkSession) -> None:

@@ -20,7 +20,7 @@ from coordinator.decide.pacing import Paced, due, rows_of, tables_below
 from coordinator.firing.batches import BatchIndex
 from coordinator.firing.query_run import QueryRun
 from coordinator.firing.work import Offsets, Work
-from dialect.spark.expressions import DEFAULT
+from dialect.expressions.environment import DEFAULT
 from executors.reference.arrow import as_changes
 from executors.reference.evaluate import evaluate
 from executors.reference.firing import Changes, consolidated
@@ -117,7 +117,8 @@ class Rounds:
         answer = self.work.plan.result
         batch_index = BatchIndex(self.work, self.warehouse, self.manifest)
         schema = self.work.schemas[answer]
-        rows = batch_index.rows(answer, (0, self.number), arrow_schema(schema))
+        slices = batch_index.changes(answer, (0, self.number), arrow_schema(schema)).slices()
+        rows = pa.concat_tables([arrow_schema(schema).empty_table(), *slices])
         return consolidated(as_changes(rows, list(schema.values())))
 
 

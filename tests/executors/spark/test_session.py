@@ -16,7 +16,7 @@ import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql import SparkSession
 
-from executors.spark.java import Java, Refusal, find_java, major
+from executors.java import Java, Refusal, find_java, major
 from executors.spark.session import SparkSettings, close_session, open_session
 
 DEADLINE_SECONDS = 120

@@ -8,13 +8,15 @@ from typing import Final
 
 import pytest
 
+from coordinator.decide import drift
 from planner.algebra.statistics import Statistics, TableStatistics
 from planner.cost import constants
 from planner.cost.spread import Moves
+from planner.pace import cap
 from planner.pace.choose import scheduled, simulated
 from planner.pace.knobs import path_knobs
 from planner.pace.schedule import Goal
-from planner.pace.simulation import Outcome, Simulation
+from planner.pace.simulation import SimulatedRuns, Simulation
 from tests.planner.pace.test_pace import tpch
 from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 
@@ -28,19 +30,19 @@ MORE: Final = {"columns": (1.02, 1.05), "rows": (1.5, 1.25)}
 """By what is known: how many times as much work there is in all, and left for the trigger."""
 
 
-def period(query: str, known: Statistics) -> Simulation:
-    return simulated(tpch(query), known, arrivals(0.5, 0.05), FAST)
+def period(query: str, known: Statistics, rows: float = 1.0) -> Simulation:
+    return simulated(tpch(query), known, arrivals(0.5, 0.05 * rows), FAST)
 
 
 @cache
-def as_it_is(query: str, known: str) -> tuple[Simulation, Outcome]:
+def as_it_is(query: str, known: str) -> tuple[Simulation, SimulatedRuns]:
     """The period by the constants as they are, and what the paces that are chosen by these come to."""
     believed = period(query, KNOWN[known])
     return believed, believed.simulate(chosen(believed))
 
 
-def chosen(believed: Simulation) -> tuple[int, ...]:
-    schedule = scheduled(believed, GOAL, path_knobs(believed.paths, believed.idle))
+def chosen(believed: Simulation, goal: Goal = GOAL) -> tuple[int, ...]:
+    schedule = scheduled(believed, goal, path_knobs(believed.paths, believed.idle))
     return tuple(path.pace for path in schedule.paths)
 
 
@@ -71,3 +73,27 @@ def test_every_constant_without_a_source_is_tried() -> None:
     """Much hangs on what grows; there PostgreSQL's border is taken. The least share only avoids zero."""
     constants_there = {name for name in vars(constants) if name.isupper()}
     assert constants_there - {name for name, _ in changed(1.0)} == {"GROWING", "UPDATED", "LEAST"}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("rows", [drift._ROWS, 1 / drift._ROWS])
+def test_paces_are_as_good_for_as_many_rows_as_are_no_drift(query: str, rows: float) -> None:
+    """They leave hardly more than the goal, or than those that would be chosen for these rows."""
+    now = period(query, COLUMNS, rows)
+    kept, again = (now.simulate(chosen(believed)).final for believed in (period(query, COLUMNS), now))
+    batch = now.simulate((1,) * len(now.paths)).final
+    assert kept <= 1.05 * max(GOAL.final_work * batch, again)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("name", ["_TRIMMED_OFF", "_NOTHING"])
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_half_or_twice_a_constant_of_the_cap_chooses_the_same(
+    query: str, name: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a goal that cannot be met; nothing beyond the cap can be trimmed off where the factor is below 1."""
+    hopeless, believed = Goal(0.01, 32), period(query, COLUMNS)
+    usual = chosen(believed, hopeless)
+    least = 1.0 if name == "_TRIMMED_OFF" else 0.0
+    monkeypatch.setattr(cap, name, max(least, getattr(cap, name) * factor))
+    assert chosen(believed, hopeless) == usual

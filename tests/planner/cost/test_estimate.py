@@ -34,13 +34,13 @@ from planner.algebra.logical import (
     fields,
 )
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan
 from planner.pace.choose import simulated
 from planner.pace.schedule import Arrivals
 from tests.support.planning.random_plans import FILLED, INTEGER, INTEGERS, TABLES, call, columns_of
 from tests.support.planning.replay import Replay
+from tests.support.planning.schedules import only
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,13 @@ class Make:
         return call(65, "=", BOOLEAN, refer(one), refer(other))
 
     def count(self, plan: Plan, *keys: Field) -> Aggregate:
-        return self.aggregate(
-            plan, AggregateCall(2803, "count", (), False, (), None, 0, SqlType(INT8)), *keys
-        )
+        return self.aggregate(plan, AggregateCall(2803, "count", (), SqlType(INT8)), *keys)
 
     def aggregate(self, plan: Plan, of: AggregateCall, *keys: Field) -> Aggregate:
         return Aggregate(plan, keys, (Aggregated(self.numbers.field(of.name, of.type), of),))
 
     def of(self, function: int, name: str, argument: Field, type: SqlType) -> AggregateCall:
-        return AggregateCall(function, name, (refer(argument),), False, (), None, 0, type)
+        return AggregateCall(function, name, (refer(argument),), type)
 
     def join(self, kind: JoinKind) -> Join:
         return Join(kind, self.r, self.s, self.equal(self.a, self.c))
@@ -175,7 +173,7 @@ def expected(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[
     )
     updates = float(data.moved * FIRINGS) if changing else 0.0
     coming = {INTEGERS.name: Arrivals(parents), FILLED.name: Arrivals(children, updates)}
-    period = simulated(plan, statistics, coming, Weights())
+    period = simulated(plan, statistics, coming, only())
     outcome = period.simulate((FIRINGS,) * len(period.paths))
     found = {}
     for subplan, each in zip(plan.subplans, outcome.subplans, strict=True):

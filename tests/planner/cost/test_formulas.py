@@ -16,7 +16,7 @@ from planner.algebra.statistics import ColumnStatistics
 from planner.cost.arrival import Range
 from planner.cost.estimate import BufferEstimate, Estimator
 from planner.cost.joins import split
-from planner.cost.node import BufferRows, FiringInputs
+from planner.cost.node import BufferRows, FiringInputs, Leaf
 from planner.cost.row_counts import (
     Change,
     Content,
@@ -148,12 +148,14 @@ def read(buffer: int, moment: Moment, *columns: Field) -> Read:
     return Read(buffer, moment, columns)
 
 
-def estimated(node: Weighted, firing: FiringInputs, *, many: float = 100.0) -> tuple[Features, RowCounts]:
+def estimated(
+    node: Weighted, firing: FiringInputs, *, many: float = 100.0, keyed: frozenset[Leaf] = frozenset()
+) -> tuple[Features, RowCounts]:
     """What firings do for the node, and its rows: over buffers of up to 100 rows of so many values."""
     column = Spread(ColumnStatistics(many), Moves.NEVER, many, 0, 100.0, grows=True)
     known = {buffer: BufferEstimate({1: column, 2: column}, 100.0, True) for buffer in (0, 1)}
     estimate = Estimator(known, from_scratch=False).step(Step(0, "", node))
-    done = SubplanWork(frozenset({0, 1}))
+    done = SubplanWork(frozenset({0, 1}), keyed)
     done.add(estimate, Precondition(estimate.changes or done.reads, estimate.needs))
     return done.features(firing, estimate), firing.rows(estimate)
 
@@ -225,6 +227,50 @@ def test_what_a_node_gives_and_has_to_do(name: str) -> None:
     assert given.gross[0] == pytest.approx(rows)
     found = {feature: getattr(done, feature)[0] for feature in FEATURES}
     assert found == pytest.approx(dict.fromkeys(FEATURES, 0.0) | {"jobs": 1, "written": rows} | expected)
+
+
+# The same with the content of the other buffer, or of the own one, looked up by the keys of what came.
+KEYED: Final[dict[str, tuple[Weighted, dict[str, float]]]] = {
+    "the partners of 20 rows are looked up": (
+        Pairs(NEWS, Negate(LOOKED_UP), EQUAL),
+        {"keyed": 100, "looked_up": 20, "found": 20, "operators": 1, "joined": 20},
+    ),
+    "the rows of 20 groups are looked up": (
+        KeySemiJoin(THERE, NEWS, (KEY,)),
+        {
+            "keyed": 100,
+            "looked_up": 20,
+            "found": 100 * (1 - 0.99**20),
+            "operators": 1,
+            "gathered": 100 * (1 - 0.99**20),
+        },
+    ),
+    "rows that a grouping over it needs are looked up": (
+        KeySemiJoin(PartialAggregate(THERE, (KEY,), COUNT), NEWS, (KEY,)),
+        {
+            "keyed": 100,
+            "looked_up": 20,
+            "found": 100 * (1 - 0.99**20),
+            "operators": 2,
+            "gathered": 100 + 100 * (1 - 0.99**20),
+        },
+    ),
+    "what no join asks for is scanned": (THERE, {"contents": 100, "changes": 0}),
+}
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_what_is_read_by_key(name: str) -> None:
+    """Its cost follows the keys that are looked up and the rows found, not the rows that there are."""
+    node, expected = KEYED[name]
+    keyed = frozenset({(0, Moment.AFTER), (1, Moment.AFTER)})
+    done, given = estimated(node, firing(80.0, 100.0, change(20, 0, 0)), keyed=keyed)
+    scanned, same = estimated(node, firing(80.0, 100.0, change(20, 0, 0)))
+    assert given.gross[0] == same.gross[0]
+    assert scanned.looked_up[0] == scanned.found[0] == 0.0
+    found = {feature: getattr(done, feature)[0] for feature in FEATURES}
+    usual = {"jobs": 1, "written": given.gross[0], "changes": 20}
+    assert found == pytest.approx(dict.fromkeys(FEATURES, 0.0) | usual | expected)
 
 
 def test_nothing_is_done_where_nothing_came() -> None:

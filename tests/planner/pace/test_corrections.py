@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planner.cost.weights import Weights
 from planner.pace.choose import simulated
 from planner.pace.corrections import corrections
 from planner.pace.schedule import Arrivals
@@ -12,6 +11,7 @@ from planner.pace.simulation import Simulation
 from tests.planner.cost.test_estimate import Make
 from tests.planner.pace.test_pace import UNKNOWN, derived
 from tests.support.planning.random_plans import FILLED
+from tests.support.planning.schedules import only
 
 ROWS = 1e5
 
@@ -20,7 +20,7 @@ def period(known: dict[int, float]) -> Simulation:
     make = Make()
     counted = make.count(make.s, make.d)
     return simulated(
-        derived(make.count(counted, make.d)), UNKNOWN, {FILLED.name: Arrivals(ROWS)}, Weights(), known
+        derived(make.count(counted, make.d)), UNKNOWN, {FILLED.name: Arrivals(ROWS)}, only(), known
     )
 
 

@@ -15,13 +15,13 @@ from planner.delta.derive import derive
 from planner.delta.methods import Method, methods_of
 from planner.delta.weighted import DeltaPlan
 from planner.explain.schedule_text import curve_text, named, schedule_text
-from planner.pace.choose import schedule
 from planner.pace.schedule import Arrivals, Goal, Paces, Schedule, goal_of
 from planner.plan import plan
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded
 from tests.support.planning.cases import QUERIES, bound
 from tests.support.planning.random_plans import TABLES, queries
+from tests.support.planning.schedules import schedule
 from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 
 
@@ -54,14 +54,14 @@ def test_a_forced_method_is_tried_first(method: str, order: tuple[Method, ...]) 
 @pytest.mark.parametrize(
     ("name", "method", "parts"),
     [
-        ("q15", "auto", ["aggregate 2: linear", "aggregate 3: combine", "answer 4: linear"]),
-        ("q15", "linear", ["aggregate 2: linear", "aggregate 3: combine", "answer 4: linear"]),
-        ("q15", "combine", ["aggregate 2: combine", "aggregate 3: combine", "answer 4: linear"]),
-        ("q15", "recompute", ["aggregate 2: recompute", "aggregate 3: recompute", "answer 4: linear"]),
+        ("q15", "auto", ["aggregate 2: linear", "aggregate 3: combine", "result 4: linear"]),
+        ("q15", "linear", ["aggregate 2: linear", "aggregate 3: combine", "result 4: linear"]),
+        ("q15", "combine", ["aggregate 2: combine", "aggregate 3: combine", "result 4: linear"]),
+        ("q15", "recompute", ["aggregate 2: recompute", "aggregate 3: recompute", "result 4: linear"]),
         (
             "q13",
             "combine",
-            ["left join 2: recompute", "aggregate 3: combine", "aggregate 4: combine", "answer 5: linear"],
+            ["left join 2: recompute", "aggregate 3: combine", "aggregate 4: combine", "result 5: linear"],
         ),
     ],
 )
@@ -103,9 +103,9 @@ def test_forced_paces_are_explained() -> None:
     assert "aggregate 3 at pace 8: forced to the pace of others\n" in schedule_text(delta, uniform)
     assert curve_text(delta, uniform).splitlines()[1].endswith(": pace 2 of all")
     assert "Paces: forced to one for each path from a table\n" in schedule_text(delta, leaf)
-    raised = "aggregate 2 to aggregate 3, aggregate 2 to answer 4, aggregate 3 to answer 4"
+    raised = "aggregate 2 to aggregate 3, aggregate 2 to result 4, aggregate 3 to result 4"
     last = curve_text(delta, leaf).splitlines()[-1]
-    assert last.endswith(f": pace 8 of tpch.lineitem to aggregate 2, {raised}")
+    assert last.endswith(f": pace 8 of tpch.lineitem to aggregate 2, {raised} (used)")
     assert "forced" not in schedule_text(delta, chosen(delta, Paces.AUTO))
 
 

@@ -28,24 +28,26 @@ from planner.algebra.logical import (
     fields,
 )
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
+from planner.cost.engines import Costs
 from planner.cost.weights import Weights
 from planner.delta.derive import derive
 from planner.delta.weighted import DeltaPlan, NodeBuffer
 from planner.explain.schedule_text import curve_text, schedule_text
 from planner.pace.cap import affordable, knee, within
-from planner.pace.choose import schedule, scheduled, simulated
+from planner.pace.choose import scheduled, simulated
 from planner.pace.knobs import path_knobs, table_knobs, whole_knob
 from planner.pace.paths import Path
 from planner.pace.reasons import DECLINED, FED_ONCE, IDLE, LITTLE
 from planner.pace.schedule import Arrivals, Goal, Schedule
 from planner.pace.search import Raise
-from planner.pace.simulation import Outcome
+from planner.pace.simulation import SimulatedRuns
 from planner.plan import plan as plan_query
 from tests.planner.cost.test_estimate import Make
 from tests.planner.test_delta_plans import snapshot
 from tests.support.binding.cases import recorded
 from tests.support.planning.cases import FOLDER, QUERIES, bound
 from tests.support.planning.random_plans import FILLED, TABLES, call, columns_of, queries
+from tests.support.planning.schedules import only, schedule
 from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 from tests.support.recording import assert_as_recorded
 
@@ -76,7 +78,7 @@ def test_every_schedule_can_be_carried_out(
 ) -> None:
     plan = derive(query, tables=TABLES, store_joins=store_joins)
     statistics = Statistics(dict.fromkeys(TABLES, TableStatistics(before)))
-    period = simulated(plan, statistics, coming, Weights())
+    period = simulated(plan, statistics, coming, only())
     found = scheduled(period, Goal(share, most, max_cost=cost), path_knobs(period.paths, period.idle))
     no_path_outpaces_what_feeds_it(found, plan)
     assert [each.path for each in found.paths] == list(period.paths)
@@ -118,7 +120,9 @@ def test_the_example_of_balances_above_the_average() -> None:
 def test_rows_that_only_pass_are_fully_incrementable() -> None:
     make = Make()
     free = replace(Weights(), jobs=0.0, operators=0.0)
-    found = planned(derived(Filter(make.s, make.small)), {FILLED.name: Arrivals(1e6)}, Goal(0.1, 100), free)
+    found = planned(
+        derived(Filter(make.s, make.small)), {FILLED.name: Arrivals(1e6)}, Goal(0.1, 100), only(free)
+    )
     assert [each.incrementability for each in found.paths] == [inf]
     assert isclose(found.total_work, found.batch_work)
     assert found.final_work <= 0.1 * found.batch_work
@@ -163,7 +167,7 @@ def test_a_goal_that_costs_too_much_is_not_pursued_beyond_the_knee() -> None:
 
 def test_the_knee_of_a_curve() -> None:
     def at(final: float, total: float) -> Raise:
-        return Raise((), (), Outcome(final, total, ()), 0.0)
+        return Raise((), (), SimulatedRuns(final, total, ()), 0.0)
 
     steps = [at(1.0, 1.0), at(0.4, 1.2), at(0.3, 3.0), at(0.2, 4.6)]
     assert knee(affordable(steps, 3.0)) is steps[1]
@@ -198,27 +202,27 @@ def test_a_goal_in_seconds_holds_nine_times_in_ten() -> None:
     make = Make()
     plan, coming = derived(Filter(make.s, make.small)), {FILLED.name: Arrivals(1e7)}
     weights = replace(Weights(), latency=3.0)
-    found = planned(plan, coming, Goal(1.0, 100, 2.5), weights)
+    found = planned(plan, coming, Goal(1.0, 100, 2.5), only(weights))
     assert found.final_work * weights.latency <= 2.5 < found.batch_work * weights.latency
 
 
 def test_what_one_firing_meets_gets_no_other() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
-    batch = simulated(plan, Statistics(), coming, Weights()).simulate((1, 1)).final
+    batch = simulated(plan, Statistics(), coming, only()).simulate((1, 1)).final
     enough = Goal(1.0, 100, batch * Weights().latency * 1.001)
-    found = schedule(plan, Statistics(), coming, Weights(), enough)
+    found = schedule(plan, Statistics(), coming, only(), enough)
     assert {path.pace for path in found.paths} == {1}
     nearly = Goal(1.0, 100, batch * Weights().latency * 0.9, max_cost=1000.0)
-    less = schedule(plan, Statistics(), coming, Weights(), nearly)
+    less = schedule(plan, Statistics(), coming, only(), nearly)
     assert max(path.pace for path in less.paths) > 1
 
 
 def test_observed_rows_correct_the_estimates() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
-    corrected = simulated(plan, Statistics(), coming, Weights(), {1: 2.0}).simulate((4, 4))
-    plain = simulated(plan, Statistics(), coming, Weights()).simulate((4, 4))
+    corrected = simulated(plan, Statistics(), coming, only(), {1: 2.0}).simulate((4, 4))
+    plain = simulated(plan, Statistics(), coming, only()).simulate((4, 4))
     expected, seen = plain.subplans[0].written.changes, corrected.subplans[0].written.changes
     assert seen.inserts == pytest.approx(2.0 * expected.inserts)
     assert seen.replacements == pytest.approx(2.0 * expected.replacements)
@@ -228,8 +232,8 @@ def test_observed_rows_correct_the_estimates() -> None:
 def test_a_subplan_has_the_weights_that_were_measured_of_it() -> None:
     make = Make()
     plan, coming = derived(make.count(make.s, make.d)), {FILLED.name: Arrivals(1e6)}
-    usual = simulated(plan, Statistics(), coming, Weights())
-    dear = simulated(plan, Statistics(), coming, Weights(), own_weights={1: Weights(jobs=100.0)})
+    usual = simulated(plan, Statistics(), coming, only())
+    dear = simulated(plan, Statistics(), coming, only(own={1: Weights(jobs=100.0)}))
     pairs = zip(usual.simulate((2, 2)).subplans, dear.simulate((2, 2)).subplans, strict=True)
     more = [two.works - one.works for one, two in pairs]
     assert more[0] == pytest.approx([100.0 - Weights().jobs] * 2)
@@ -272,7 +276,7 @@ def planned(
     plan: DeltaPlan,
     coming: Mapping[TableName, Arrivals],
     goal: Goal,
-    weights: Weights = FAST,
+    costs: Costs = FAST,
     known: Statistics = UNKNOWN,
 ) -> Schedule:
-    return schedule(plan, known, coming, weights, goal)
+    return schedule(plan, known, coming, costs, goal)

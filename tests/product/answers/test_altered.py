@@ -19,7 +19,7 @@ from tests.support.answers.answering import (
 )
 from tests.support.capture.databases import one, rows_of, wait_until_captured
 from tests.support.running.servers import Gavial, Server, gavial, wait_until
-from tests.support.running.standing_databases import fresh_database, session
+from tests.support.running.standing_databases import fresh_database, refused, session
 
 pytestmark = pytest.mark.service
 
@@ -285,3 +285,25 @@ def test_what_is_forced_changes_no_answer(user: psycopg.Connection) -> None:
         wait_until_worked(user, name, method, forced)
     user.execute("UPDATE t SET c = c + 1 WHERE a % 2 = 0; INSERT INTO u VALUES (3, 2)")
     check(user, *FORCED)
+
+
+def test_row_security_that_is_switched_on_and_off_again(dsn: str, user: psycopg.Connection) -> None:
+    """While it is on the query is in error; it heals by itself, with what changed meanwhile."""
+    role = f"reader_{one(user, 'SELECT current_database()')}"
+    user.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{role}'; CREATE SCHEMA s AUTHORIZATION {role}".encode())
+    user.execute("CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
+    user.execute(f"GRANT SELECT ON t TO {role}".encode())
+    try:
+        with session(dsn, role) as owner:
+            owner.execute("CREATE STANDING QUERY s.q AS SELECT a FROM t")
+            user.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY; INSERT INTO t VALUES (3)")
+            assert status_of(user, "s.q")[:2] == ("error", "0A000")
+            error = refused(owner, "REFRESH STANDING QUERY s.q")
+            assert (error.sqlstate, error.message) == ("0A000", 'standing query "q" is in error')
+            assert error.hint == 'When the cause is gone: ALTER STANDING QUERY "s"."q" RESUME'
+            user.execute("ALTER TABLE t DISABLE ROW LEVEL SECURITY")
+            owner.execute("REFRESH STANDING QUERY s.q")
+        assert user.execute("TABLE s.q ORDER BY a").fetchall() == [(1,), (2,), (3,)]
+        check(user, "s.q")
+    finally:
+        user.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}".encode())

@@ -80,6 +80,39 @@ def test_a_generated_column_that_is_altered(user: psycopg.Connection) -> None:
     assert one(user, "SELECT z FROM q WHERE a = 8") == 8
 
 
+def test_a_generated_column_that_comes_after_the_copy_and_becomes_a_plain_one(
+    user: psycopg.Connection,
+) -> None:
+    user.execute("CREATE TABLE t (id int PRIMARY KEY, a int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+    make(user, "q", "SELECT id, a FROM t")
+    user.execute("ALTER TABLE t ADD z int GENERATED ALWAYS AS (a + 100) STORED; INSERT INTO t VALUES (4, 4)")
+    make(user, "r", "SELECT id, z FROM t")
+    check(user, "q", "r")
+    user.execute("ALTER TABLE t ALTER z DROP EXPRESSION; UPDATE t SET z = -z WHERE id = 2")
+    check(user, "q", "r")
+    assert one(user, "SELECT sum(z) FROM r") == 101 - 102 + 103 + 104
+    # Both in one transaction, in which nothing is captured between them.
+    user.execute(
+        "ALTER TABLE t ADD y int GENERATED ALWAYS AS (a * 2) STORED; ALTER TABLE t ALTER y DROP EXPRESSION"
+    )
+    make(user, "s", "SELECT id, y FROM t")
+    check(user, "q", "r", "s")
+
+
+def test_a_generated_column_of_a_partitioned_table_that_becomes_a_plain_one(user: psycopg.Connection) -> None:
+    user.execute(
+        "CREATE TABLE p (k int, a int) PARTITION BY LIST (k); CREATE TABLE p1 PARTITION OF p DEFAULT"
+    )
+    user.execute("INSERT INTO p VALUES (1, 1), (2, 2)")
+    make(user, "q", "SELECT k FROM p")
+    make(user, "r", "SELECT k FROM p1")
+    user.execute("ALTER TABLE p ADD z int GENERATED ALWAYS AS (a + 1) STORED; INSERT INTO p VALUES (3, 3)")
+    make(user, "s", "SELECT k, z FROM p")
+    make(user, "u", "SELECT k, z FROM p1")
+    user.execute("ALTER TABLE p ALTER z DROP EXPRESSION; UPDATE p SET z = 7 WHERE k = 2")
+    check(user, "q", "r", "s", "u")
+
+
 def test_a_generated_column_by_an_expression_that_cannot_be_maintained(user: psycopg.Connection) -> None:
     user.execute("CREATE FUNCTION twice(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 * 2'")
     user.execute(

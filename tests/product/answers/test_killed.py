@@ -36,6 +36,12 @@ def test_killed(site: Site, point: str, victim: str) -> None:
     site.survive(point, victim)
 
 
+@pytest.mark.parametrize("point", ["publish: before commit", "capture: sealed"])
+def test_an_error_that_nobody_foresaw(site: Site, point: str) -> None:
+    """It is logged with its place, and everything goes on after a pause."""
+    site.err(point)
+
+
 def test_a_second_one_waits(site: Site) -> None:
     """As long as the first lives, which does not notice."""
     other = site.home / "second.log"

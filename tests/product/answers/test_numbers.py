@@ -23,7 +23,7 @@ from tests.support.answers.random_numbers import SETUP, RandomNumbers
 from tests.support.capture.databases import one
 from tests.support.checkout import ROOT
 from tests.support.running.servers import Gavial, Server, gavial
-from tests.support.running.standing_databases import fresh_database, session
+from tests.support.running.standing_databases import fresh_database, refused, session
 from tests.support.versions import versions
 
 pytestmark = pytest.mark.service
@@ -262,20 +262,45 @@ def test_a_sum_meets_a_long_number(user: psycopg.Connection) -> None:
     queries = {
         "s": "SELECT g, sum(a) AS s FROM n GROUP BY g",
         "p": "SELECT id, a FROM n",
-        "m": "SELECT g, sum(a * a) AS s FROM n GROUP BY g",
+        "m": "SELECT g, sum(a * a) AS s, array_agg(a - 2 * a ORDER BY id) AS l FROM n GROUP BY g",
+        "r": "SELECT g, sum(trunc(a)) AS s FROM n GROUP BY g",
     }
     make(user, queries)
     user.execute("UPDATE n SET a = 1e30 WHERE id = 1")
-    failed = refused_refresh(user, "m")
+    failed = refused_refresh(user, "r")
     assert failed.sqlstate == "22003"
     assert failed.message is not None
     assert "1000000000000000000000000000000" in failed.message
-    check(user, "s", "p")
+    check(user, "s", "p", "m")
     for change in ("UPDATE n SET a = -a", "INSERT INTO n (id, g, a) VALUES (3, 1, 1e-30), (4, 1, '-1e30')"):
         user.execute(change.encode())
-        check(user, "s", "p")
+        check(user, "s", "p", "m")
     user.execute("UPDATE n SET a = 1.50")
     check(user, *queries)
+
+
+OF_LONG_PRODUCTS: Final = {
+    "products": "SELECT g, array_agg(w * b ORDER BY id) AS p, sum(w * c) AS s, max(b - w) AS m FROM p "
+    "GROUP BY g",
+    "conditions": "SELECT id FROM p WHERE w * w * c > 1e60 OR b + w < -1e20",
+    "products_of_groups": "SELECT k, count(*) AS n FROM (SELECT w * b AS k FROM p) x GROUP BY k",
+}
+
+
+def test_products_that_no_decimal_holds(user: psycopg.Connection) -> None:
+    """No type and no single value says that they are so long; what is short stays right beside them."""
+    user.execute("CREATE TABLE p (id int PRIMARY KEY, g int, w numeric(30,12), b numeric(30,12), c numeric)")
+    user.execute("INSERT INTO p VALUES (1, 1, 1.5, -2.25, 1.10), (2, 1, NULL, 3, 0), (3, 2, 7, -7, 'NaN')")
+    make(user, OF_LONG_PRODUCTS)
+    check(user, *OF_LONG_PRODUCTS)
+    user.execute(
+        "INSERT INTO p VALUES (4, 1, 123456789012345678.123456789012, -1.5, 123456789012345678901.5)"
+    )
+    check(user, *OF_LONG_PRODUCTS)
+    user.execute("UPDATE p SET b = w, c = -c; INSERT INTO p VALUES (5, 2, 123456789012345678, -1, 1e-30)")
+    check(user, *OF_LONG_PRODUCTS)
+    user.execute("DELETE FROM p WHERE id = 4")
+    check(user, *OF_LONG_PRODUCTS)
 
 
 def test_what_an_older_version_stored_is_copied_anew(user: psycopg.Connection) -> None:
@@ -323,7 +348,24 @@ def test_what_cannot_be_computed_fails_once(user: psycopg.Connection) -> None:
     user.execute("INSERT INTO u VALUES (1, 12345678901234567890.5)")
     said: list[tuple[str, str]] = []
     user.add_notice_handler(lambda told: said.append((told.severity or "", told.message_detail or "")))
-    user.execute("CREATE STANDING QUERY q AS SELECT id FROM u WHERE p / 3.0 * p > 5")
+    user.execute("CREATE STANDING QUERY q AS SELECT id FROM u WHERE trunc(p / 3.0 * p) > 5")
     [detail] = [detail for severity, detail in said if severity == "WARNING"]
-    assert "The numeric value 4115226300411522630.17" in detail and "is out of range" in detail
+    assert (
+        "The numeric value 50805262510796122504791445188421988556.3850" in detail
+        and "is out of range" in detail
+    )
     assert one(user, "SELECT count(*) FROM gavial.executions") == 2
+
+
+def test_a_number_of_too_many_digits_says_so_and_what_to_do(user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE u (id int PRIMARY KEY, p numeric); INSERT INTO u VALUES (1, 2)")
+    make(user, {"q": "SELECT id FROM u WHERE trunc(p * p) > 5", "r": "SELECT id, p * p AS s FROM u"})
+    user.execute("INSERT INTO u VALUES (2, 12345678901234567890.5)")
+    failed = refused(user, "REFRESH STANDING QUERY q")
+    assert failed.sqlstate == "22003"
+    number = "the numeric value 152415787532388367514250878776253619990.25"
+    assert failed.message == f"{number} is out of range for computing in a condition or an aggregate"
+    assert "outermost select list" in failed.hint
+    check(user, "r")
+    user.execute("DELETE FROM u WHERE id = 2")
+    check(user, "q")

@@ -55,7 +55,7 @@ def test_the_same_as_json(connection: psycopg.Connection) -> None:
     assert [each["subplan"] for each in found["schedule"]["subplans"]] == [
         "aggregate 1",
         "aggregate 2",
-        "answer 3",
+        "result 3",
     ]
     finals = [each["final_work"] for each in found["schedule"]["curve"]]
     assert finals == sorted(finals, reverse=True)
@@ -65,8 +65,8 @@ def test_the_same_as_json(connection: psycopg.Connection) -> None:
 def test_the_same_as_a_graph(connection: psycopg.Connection) -> None:
     shown = lines(connection, f"EXPLAIN (FORMAT DOT) CREATE STANDING QUERY q WITH ({EXPECTED}) AS {QUERY}")
     assert (shown[0], shown[-1]) == ("digraph {", "}")
-    assert '  0 [label = "public.sales", shape = box];' in shown
-    assert any(re.fullmatch(r"  0 -> 1 \[label = \d+\];", line) for line in shown)
+    assert '  0 [label = "public.sales", style = solid, shape = cylinder];' in shown
+    assert any(re.fullmatch(r'  0 -> 1 \[label = "pace \d+"\];', line) for line in shown)
     unpaced = lines(connection, f"EXPLAIN (FORMAT DOT) CREATE STANDING QUERY q AS {QUERY}")
     assert "  0 -> 1;" in unpaced and "  1 -> 2;" in unpaced
 

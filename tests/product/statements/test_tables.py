@@ -47,6 +47,7 @@ EXPRESSIONS = (
     *(
         "'2020-01-01'::date",
         "'1 day'::interval day to second",
+        "'1 day 02:03:04.567'::interval hour to minute",
         "'10:00'::time(2)",
         "ARRAY[id]",
         "NULL",
@@ -81,6 +82,15 @@ def test_its_columns_are_a_views(connection: psycopg.Connection) -> None:
         connection.execute("DROP VIEW v; DROP STANDING QUERY q")
 
     check()
+
+
+def test_constants_that_postgresql_finishes_keep_their_types(connection: psycopg.Connection) -> None:
+    """An interval with fields, whose type has no name that a schema could stand before."""
+    select = "SELECT id, '1 day 02:03:04.567'::interval day to minute AS i, NULL::numeric(5,1) AS n FROM base"
+    connection.execute(f"CREATE STANDING QUERY q AS {select}".encode())
+    types = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'q'::regclass"
+    found = {type for (type,) in connection.execute(types)}
+    assert {"interval day to minute", "numeric(5,1)"} < found
 
 
 def test_it_is_a_table_like_others(connection: psycopg.Connection) -> None:
@@ -161,13 +171,18 @@ def test_a_table_in_use_is_not_dropped(connection: psycopg.Connection) -> None:
     connection.execute("CREATE STANDING QUERY q AS SELECT a FROM plain")
     failed = refused(connection, "DROP TABLE plain")
     assert failed.sqlstate == "2BP01"
-    assert 'gavial_views."standing query public.q"' in failed.detail
+    assert "gavial_views" not in failed.detail
+    assert failed.detail.startswith("standing query public.q depends on ")
     failed = refused(connection, "ALTER TABLE plain ALTER COLUMN a TYPE bigint")
     assert (failed.sqlstate, failed.message) == (
         "0A000",
         "cannot alter type of a column used by a view or rule",
     )
+    assert failed.detail == 'standing query public.q depends on column "a"'
     assert refused(connection, "ALTER TABLE plain DROP COLUMN a").sqlstate == "2BP01"
+    # Also in a session that has never sent a statement of Gavial's.
+    with psycopg.connect(connection.info.dsn, password=connection.info.password, autocommit=True) as other:
+        assert refused(other, "DROP TABLE plain").detail == failed.detail.replace('column "a"', "table plain")
 
 
 @pytest.mark.parametrize(

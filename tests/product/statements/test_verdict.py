@@ -23,7 +23,7 @@ from tests.support.running.standing_databases import fresh_database, refused, se
 pytestmark = pytest.mark.service
 
 FOLDER = ROOT / "tests" / "dialect" / "bind"
-TPCH = ROOT / "scripts" / "tpch.sql"
+TPCH = ROOT / "proxy/command/demonstration/tpch.sql"
 UNBINDABLE = statements(FOLDER / "refused.sql")
 PATH = "SET search_path = bound, public"
 ROLLUP = "CREATE STANDING QUERY q AS SELECT whole, count(*) AS n FROM things GROUP BY ROLLUP (whole)"

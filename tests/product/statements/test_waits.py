@@ -86,7 +86,7 @@ def test_a_verify_that_compares_ends(slow: str, end: Callable[[Waiting, psycopg.
     copies = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT%' AND state = 'active' "
     copies += "AND backend_type = 'client backend'"
     with session(slow) as admin:
-        with waiting(slow, "VERIFY STANDING QUERY joined", *settings) as statement:
+        with waiting(slow, "VERIFY STANDING QUERY joined USING POSTGRES", *settings) as statement:
             wait_until(lambda: one(admin, copies) == 1, "PostgreSQL is not asked", WAIT_SECONDS)
             statement.wait_for_notice("comparing with PostgreSQL's own result")
             with waiting(slow, "REFRESH STANDING QUERY joined") as queueing:

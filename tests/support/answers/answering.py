@@ -13,7 +13,7 @@ import psycopg
 from tests.support.capture.databases import one
 from tests.support.running.servers import Gavial, Server, gavial, wait_until
 
-ANSWER_SECONDS = 900
+ANSWER_SECONDS = 300
 """Against hanging: many answers may be published together, on a machine that is busy with other things."""
 
 
@@ -30,6 +30,7 @@ class Ended:
 def ask(connection: psycopg.Connection, kind: str, *names: str) -> list[str]:
     """Have answers brought up to date, or verified, as of now; by the names of their tables."""
     with connection.transaction():
+        connection.execute("SET LOCAL synchronous_commit = local")  # what is asked for outlives the server
         # One position for all: else some could be met, and published, before the others.
         target = one(connection, "SELECT pg_current_wal_insert_lsn()::text")
         asked = [
@@ -146,3 +147,18 @@ def answered(upstream: Server | None = None, *arguments: str) -> Iterator[Gavial
 
 def _stand(connection: psycopg.Connection) -> list[tuple[object, ...]]:
     return connection.execute("SELECT name, status, status_detail FROM gavial.standing_queries").fetchall()
+
+
+def stray_files(connection: psycopg.Connection, warehouse: Path) -> set[str]:
+    """Files that the manifest does not name, and names of no file; a warehouse of one database."""
+    # Files that were merged go once something more has been captured.
+    connection.execute("SELECT pg_logical_emit_message(true, 'gavial', '')")
+    found = {"/".join(file.parts[-2:]) for file in warehouse.glob("*/*-*/*.parquet*")}
+    return found ^ {file for (file,) in connection.execute("SELECT file FROM gavial.batches")}
+
+
+def wait_until_nothing_is_stray(connection: psycopg.Connection, warehouse: Path) -> None:
+    """Every file of the warehouse is named, and every name has its file."""
+    wait_until(
+        lambda: not stray_files(connection, warehouse), "files that no manifest names, or names of no file"
+    )

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count, islice
 from pathlib import Path
 from random import SystemRandom
@@ -19,9 +19,11 @@ from pyspark.sql import SparkSession
 
 from catalog.postgres.signatures import Signatures
 from catalog.postgres.signatures_reader import read_signatures
+from executors.spark.executor import SparkExecutor
 from executors.spark.session import SparkSettings, close_session, open_session
 from sources.warehouse.warehouse import Warehouse
 from tests.support.answers.histories import Player
+from tests.support.answers.mixed_engines import Engines
 from tests.support.capture.databases import install
 from tests.support.running import servers
 from tests.support.running.servers import Server
@@ -38,7 +40,7 @@ def spark(home: Path) -> Iterator[SparkSession]:
 
 
 @contextmanager
-def playing(server: Server, session: SparkSession, warehouse: Path) -> Iterator[Player]:
+def playing(server: Server, session: SparkSession | None, warehouse: Path) -> Iterator[Player]:
     """A player in a database of its own; no plan is prepared, since views of one name come and go."""
     with psycopg.connect(server.dsn(), autocommit=True) as admin:
         admin.execute("CREATE DATABASE histories")
@@ -46,7 +48,8 @@ def playing(server: Server, session: SparkSession, warehouse: Path) -> Iterator[
         install(dsn)
         with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
             connection.execute("SET TimeZone = 'UTC'; SET jit = off; SET statement_timeout = '20s'")
-            yield Player(connection, session, Warehouse(str(warehouse)), asyncio.run(_signatures(dsn)))
+            engines = Engines(None if session is None else SparkExecutor(session))
+            yield Player(connection, engines, Warehouse(str(warehouse)), asyncio.run(_signatures(dsn)))
         admin.execute("DROP DATABASE histories")
 
 
@@ -61,13 +64,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000), help="the first one")
     parser.add_argument("--seeds", type=int, help="how many; none: until it is interrupted")
     parser.add_argument("--queries", type=int, default=12, help="of each seed; the tests take 12")
+    parser.add_argument("--without-java", action="store_true", help="what is left to Spark is not computed")
     parser.add_argument("--major", type=int, default=18, choices=(15, 18))
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is stopped on the way out
     with (
         tempfile.TemporaryDirectory() as home,
         servers.postgres(options.major) as server,
-        spark(Path(home, "spark")) as session,
+        nullcontext() if options.without_java else spark(Path(home, "spark")) as session,
         playing(server, session, Path(home, "warehouse")) as player,
     ):
         for seed in islice(count(options.seed), options.seeds):
@@ -75,7 +79,9 @@ def main() -> None:
             player.play(seed, options.queries)
             for difference in player.differences[before:]:
                 sys.stdout.write(f"{difference}\n\n")
-            sys.stdout.write(f"up to seed {seed}: {dict(player.counts)}\n")
+            sys.stdout.write(
+                f"up to seed {seed}: {dict(player.counts)}, firings: {dict(player.engines.counts)}\n"
+            )
             sys.stdout.flush()
         sys.exit(1 if player.differences else 0)
 

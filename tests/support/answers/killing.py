@@ -13,7 +13,15 @@ from typing import Final
 import psycopg
 
 from catalog.failpoints import VARIABLE
-from tests.support.answers.answering import ANSWER_SECONDS, ask, check, ended, refresh, wait_until_answered
+from tests.support.answers.answering import (
+    ANSWER_SECONDS,
+    ask,
+    check,
+    ended,
+    refresh,
+    wait_until_answered,
+    wait_until_nothing_is_stray,
+)
 from tests.support.answers.bank import QUERIES, check_answers, create_queries, open_bank, transfer
 from tests.support.capture.databases import Coordinator, coordinator, one
 from tests.support.running.processes import alive, descendants, processes
@@ -38,7 +46,7 @@ _LEFT: Final = """
 """
 _BACKEND: Final = """
     SELECT pid FROM pg_stat_activity
-    WHERE application_name = 'gavial answers' AND datname = current_database()
+    WHERE application_name = 'gavial results' AND datname = current_database()
 """
 _SCANS: Final = "SELECT sum(seq_scan)::int8 FROM pg_stat_user_tables WHERE relname IN ('account', 'transfer')"
 
@@ -99,6 +107,14 @@ class Site:
             check(user, *QUERIES)
             self.check_what_is_left(user)
 
+    def err(self, point: str) -> None:
+        """Have an error at a point that nobody foresaw; afterwards the answers are exact."""
+        self._failpoint.write_text(f"{point}:1:err")
+        with session(self.dsn) as user:
+            transfer(user, random.Random(point))
+            check(user, *QUERIES)
+        assert "an error that nobody foresaw" in self.log.read_text()
+
     def kill(self, victim: str) -> None:
         """Kill it, and start it again where nobody else does."""
         spark = [
@@ -134,16 +150,8 @@ class Site:
 
     def check_what_is_left(self, user: psycopg.Connection) -> None:
         """No file that no manifest names, and nothing of ours in the database that lasts too long."""
-
-        def surplus() -> set[str]:
-            return self._files() ^ {row[0] for row in user.execute("SELECT file FROM gavial.batches")}
-
-        wait_until(lambda: not surplus(), "files that no manifest names, or names of no file")
+        wait_until_nothing_is_stray(user, self.home / "warehouse")
         wait_until(lambda: user.execute(_LEFT).fetchone() == (0, 1), "temporary tables or slots are left")
-
-    def _files(self) -> set[str]:
-        found = (self.home / "warehouse").glob("*/*-*/*.parquet*")
-        return {"/".join(file.parts[-2:]) for file in found}
 
 
 def _answers(user: psycopg.Connection) -> bool:

@@ -19,12 +19,14 @@ import psycopg
 
 from tests.support.answers.answering import check, refresh
 from tests.support.answers.bank import QUERIES, check_answers, transfer
+from tests.support.answers.few_batches import Most
 from tests.support.answers.killing import VICTIMS, Site
 from tests.support.running import servers
 from tests.support.running.standing_databases import session
 
 WRITERS: Final = 3
 READERS: Final = 2
+FEW_SECONDS: Final = 120
 PASSING: Final = (
     "SELECT branch, max(balance) AS most FROM account GROUP BY branch",
     "SELECT giver, count(*) AS n FROM transfer GROUP BY giver HAVING count(*) > 2",
@@ -43,6 +45,7 @@ class Soak:
         self._stop = threading.Event()
         self._writing = [threading.Lock() for _ in range(WRITERS)]
         self.counts: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
         self.failures: list[BaseException] = []
 
     @contextmanager
@@ -156,11 +159,29 @@ def _go_on(site: Site, soak: Soak, choice: random.Random, minutes: float) -> Non
             case victim:
                 site.kill(victim)
         soak.counts[action] += 1
+        _look_at_batches(site, soak)
         sys.stdout.write(f"{action}: {dict(soak.counts)}\n")
         sys.stdout.flush()
     _compare(site, soak)
     for failure in soak.failures:
         sys.stdout.write(f"FAILED: {failure!r}\n")
+
+
+def _look_at_batches(site: Site, soak: Soak) -> None:
+    """Buffers have few batches, however long this lasts; while nothing runs, more may come for a moment."""
+    end = time.monotonic() + FEW_SECONDS
+    with session(site.dsn) as user:
+        while True:
+            most = Most()
+            most.look(user)
+            soak.most |= most.batches
+            if not most.excess:
+                break
+            if time.monotonic() > end:
+                soak.failures.append(AssertionError(f"too many batches: {most.excess} of {most.batches}"))
+                break
+            time.sleep(1)
+    sys.stdout.write(f"most batches of a buffer: {max(soak.most.values(), default=0)}\n")
 
 
 def _compare(site: Site, soak: Soak) -> None:

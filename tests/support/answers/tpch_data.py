@@ -49,7 +49,7 @@ def load(connection: psycopg.Connection, home: Path, scale: float) -> None:
     program = Path(sys.executable).with_name("tpchgen-cli")
     subprocess.run([program, "csv", "-s", str(scale), "-o", home], check=True, capture_output=True)
     with connection.transaction():
-        connection.execute((ROOT / "scripts" / "tpch.sql").read_bytes())
+        connection.execute((ROOT / "proxy/command/demonstration/tpch.sql").read_bytes())
     connection.execute("SET search_path = public, tpch")
     for table in TABLES:
         with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv, HEADER)".encode()) as copy:

@@ -16,7 +16,7 @@ from tests.support.binding.relations import read_table
 from tests.support.checkout import ROOT
 from tests.support.running.servers import Server
 
-TPCH = ROOT / "scripts" / "tpch.sql"
+TPCH = ROOT / "proxy/command/demonstration/tpch.sql"
 TABLES = (
     *("bound.things", "bound.others"),
     *("tpch.region", "tpch.nation", "tpch.part", "tpch.supplier", "tpch.partsupp"),

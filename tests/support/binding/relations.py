@@ -12,7 +12,8 @@ from catalog.postgres.schema import Table
 from tests.support.checkout import ROOT
 
 _ROUTINES: Final = ROOT / "catalog" / "routines"
-_RELATION: Final = (_ROUTINES / "32_relation.sql").read_bytes().split(b"$body$")[1]
+_BODY: Final = (_ROUTINES / "32_relation.sql").read_bytes().split(b"$body$")[1]
+_RELATION: Final = _BODY.partition(b"RETURN (")[2].rpartition(b");")[0]
 _CANONICAL: Final = (
     "SET LOCAL search_path = ''",
     "SET LOCAL TimeZone = 'UTC'",

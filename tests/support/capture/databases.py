@@ -18,8 +18,10 @@ import psycopg
 
 from catalog.capture.batch import Batch
 from catalog.capture.store import manifest
+from catalog.errors import DamagedBatch
 from catalog.install import installer
 from coordinator.process.orders import Orders
+from executors.settings import EngineSettings
 from sources.decode.arrow import TEXT, VALUE
 from sources.warehouse.warehouse import WEIGHT, Warehouse, table_buffer
 from tests.support.running.servers import DEADLINE_SECONDS, wait_until
@@ -107,8 +109,15 @@ def warehouse_of(connection: psycopg.Connection, root: Path) -> Warehouse:
 
 
 def mirror(connection: psycopg.Connection, warehouse: Warehouse, table: str) -> Rows:
-    """What the warehouse holds of a table."""
-    return replayed(warehouse, manifest(connection, [table_buffer(oid_of(connection, table))]))
+    """What the warehouse holds of a table; files may be merged away while they are read."""
+    buffer = table_buffer(oid_of(connection, table))
+    while True:
+        batches = manifest(connection, [buffer])
+        try:
+            return replayed(warehouse, batches)
+        except DamagedBatch:
+            if manifest(connection, [buffer]) == batches:
+                raise
 
 
 def files_below(directory: Path) -> list[Path]:
@@ -129,7 +138,9 @@ class Coordinator:
                 env={**os.environ, **environment},
             )
         assert self.process.stdin
-        self.process.stdin.write(Orders(dsn, str(warehouse), "info", str(warehouse / "spark")).to_line())
+        self.process.stdin.write(
+            Orders(dsn, str(warehouse), "info", EngineSettings(warehouse / "spark")).to_line()
+        )
         self.process.stdin.flush()
 
     def wait_until_killed(self) -> None:

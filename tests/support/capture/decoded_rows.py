@@ -22,8 +22,8 @@ from catalog.postgres.storage import StoredColumn, stored_column
 from catalog.postgres.types import SqlType
 from sources.decode.arrow import is_written
 from sources.decode.columns import Decoded, decode_rows
-from sources.decode.text import SETTINGS
 from sources.messages.fields import Layout
+from sources.server.session import connect
 from tests.support.capture.decode_cases import SETUP, Case, Written
 from tests.support.running.servers import Server
 
@@ -107,11 +107,10 @@ def laboratory(server: Server) -> Iterator[Laboratory]:
     with psycopg.connect(server.dsn(), autocommit=True) as administrator:
         administrator.execute("CREATE DATABASE decoding")
     try:
-        with psycopg.connect(server.dsn(dbname=name), autocommit=True) as connection:
+        with connect(server.dsn(dbname=name)) as connection:
             connection.execute(f"CREATE SCHEMA decoding; SET search_path = decoding; {SETUP}".encode())
             # The WAL is read up to where it was flushed.
-            for setting, value in {**SETTINGS, "synchronous_commit": "on"}.items():
-                connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+            connection.execute("SET synchronous_commit = on")
             connection.execute("CREATE PUBLICATION decoding FOR ALL TABLES")
             connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (SLOT,))
             yield Laboratory(connection, asyncio.run(_types(server.dsn(dbname=name))))

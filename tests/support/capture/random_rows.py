@@ -42,6 +42,13 @@ GENERATED: Final = {
 LIMITED: Final = ("positive", "small", "moment")
 """Domains that no generated value may leave."""
 
+_TOO_NEW: Final = "syntax_error OR object_not_in_prerequisite_state"
+NEWER: Final = f"DO $$ BEGIN EXECUTE '{{}}'; EXCEPTION WHEN {_TOO_NEW} THEN NULL; END $$"
+"""A statement that older servers do not have, or that a column which is not generated any more refuses."""
+
+LARGE: Final = "numeric(38,0)"
+"""Its values are `NUMERIC_LARGE` where nothing says that they have no digits behind the point."""
+
 
 @dataclass(frozen=True)
 class Readable:
@@ -129,6 +136,14 @@ class RandomCase:
         if Feature.VIEWS in self.features and self._chance(0.25):
             view = f"CREATE VIEW {name}_view AS SELECT * FROM {name}"
             table, leaves = replace(table, partitions=(*partitions, view)), (*leaves, f"{name}_view")
+        late = Column("late", "integer GENERATED ALWAYS AS (id + 100) STORED")
+        if Feature.GENERATED in self.features and not leaves and self._chance(0.25):
+            # It comes when the table is captured already.
+            captured = f"CREATE STANDING QUERY {name}_captured AS SELECT id FROM {name}"
+            altered = f"ALTER TABLE {name} ADD COLUMN {late.name} {late.declaration}"
+            table = replace(table, partitions=(*table.partitions, captured, altered))
+            integer = next(kind for kind in KINDS if kind.name == "integer")
+            computed = (*computed, (late.name, integer, "id + 100"))
         return RandomTable(table, named, tuple((c, k) for c, k, _ in computed), values, identity, leaves)
 
     def _kinds(self) -> list[Kind]:
@@ -145,13 +160,16 @@ class RandomCase:
     def _default(self, kind: Kind) -> str:
         if not self._chance(0.15):
             return ""
-        return f" DEFAULT {kind.literal(self.random, self.features)}"
+        literal = kind.literal(self.random, self.features)
+        is_newer = kind.family == "interval" and "infinity" in literal  # than PostgreSQL 16
+        return "" if is_newer else f" DEFAULT {literal}"
 
     def _computed(self, named: Sequence[tuple[str, Kind]]) -> Iterator[tuple[str, Kind, str]]:
         for column, kind in named:
             if (
                 kind.family in GENERATED
-                and kind.name not in ("positive", "small", "moment")
+                and kind.name not in LIMITED
+                and (kind.name != LARGE or Feature.NUMERIC_LARGE in self.features)
                 and self._chance(0.3)
             ):
                 name = {"date": "integer", "bpchar": "text", "text": "text", "numeric": "numeric"}.get(
@@ -248,6 +266,15 @@ class RandomCase:
             copied = (
                 f"INSERT INTO {name} (id, {columns}) SELECT id + {100 * self._altered}, {columns} FROM {name}"
             )
+        generated = [
+            f"ALTER TABLE {name} ALTER COLUMN {column} DROP EXPRESSION IF EXISTS"
+            for column, _ in table.computed
+        ]
+        if any(column == "late" for column, _ in table.computed):
+            generated.append(NEWER.format(f"ALTER TABLE {name} ALTER COLUMN late SET EXPRESSION AS (id * 7)"))
+        if Feature.GENERATED in self.features:
+            added = f"x{self._altered} integer GENERATED ALWAYS AS (id * 2) STORED"
+            generated.append(f"ALTER TABLE {name} ADD COLUMN {added}")
         undone = f"BEGIN DELETE FROM {name}; PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN NULL; END"
         return Other(
             self.random.choice((
@@ -256,6 +283,7 @@ class RandomCase:
                 *(f"UPDATE {leave} SET id = id" for leave in table.leaves[1:2]),
                 f"ALTER TABLE {name} ADD COLUMN x{self._altered} integer DEFAULT 5",
                 f"ALTER TABLE {name} ADD COLUMN x{self._altered} text",
+                *generated,
             ))
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -78,13 +78,13 @@ class ModelDatabase:
     def facts(self, state: State) -> Facts:
         counted = [query for query in self.queries.values() if "rows" in trigger(query.running)]
         return Facts(
-            self.now,
-            self.seconds,
-            self.position,
-            tuple(query.running for query in self.queries.values()),
-            self.waiting(),
-            {query.id: sum(self.arrived(query).values()) for query in counted},
-            {
+            now=self.now,
+            seconds=self.seconds,
+            position=self.position,
+            queries=tuple(query.running for query in self.queries.values()),
+            runs=self.waiting(),
+            rows_waiting={query.id: sum(self.arrived(query).values()) for query in counted},
+            changed_at={
                 id: self.last_change(self.queries[id])
                 for id in state.results.resting.seen_at
                 if id in self.queries
@@ -94,3 +94,26 @@ class ModelDatabase:
 
 def trigger(query: Running) -> str:
     return str(query.options.get("TRIGGER", "on demand"))
+
+
+def standing(number: int, **changes: object) -> Running:
+    """A query that has just been made."""
+    query = Running(
+        id=UUID(int=number),
+        view=number,
+        result=number,
+        text="SELECT 1",
+        options={},
+        settings={"TimeZone": "UTC"},
+        status="initialising",
+        sqlstate=None,
+        detail=None,
+        position=None,
+        fired=None,
+        captured=True,
+        unlogged=False,
+        schema="public",
+        name=f"q{number}",
+        owner="ann",
+    )
+    return replace(query, **changes)  # type: ignore[arg-type]

@@ -21,7 +21,6 @@ from coordinator.decide.actions import (
     FailRun,
     Forget,
     LookAtVerifications,
-    MergeOutcome,
     Note,
     NoteDue,
     NotWanted,
@@ -69,6 +68,8 @@ class ModelShell:
     has_refused: bool = False
     has_waited: bool = False
     takes_time: bool = True
+    is_known: bool = False
+    """Whether facts are used again, so that who waited may have gone since."""
 
     def _take(self, seconds: float) -> None:
         if self.takes_time:
@@ -96,7 +97,9 @@ class ModelShell:
         self._step()
         id, runs = action.due.query.id, action.publication.runs
         assert id not in self.computed, "it is computed already, and not published"
-        assert action.publication.unasked or any(run.id in runs for run in self.database.waiting())
+        if not action.publication.unasked and all(run.id not in runs for run in self.database.waiting()):
+            assert self.is_known, "nobody waits for it"
+            return NotWanted()
         self._check_delays(id)
         self._check_has_rested(id)
         if self.interruptions:
@@ -308,10 +311,6 @@ class ModelShell:
         query.rows_run = rows
         self._step()
         return Computed()
-
-    def merge(self) -> MergeOutcome:
-        self._step()
-        return MergeOutcome.NOTHING_TO_MERGE
 
     def wait(self, action: Wait) -> None:
         self._step()

@@ -76,6 +76,11 @@ def _star(size: int) -> str:
     return f"SELECT wide.id FROM {_joined('public.wide', joins)}"
 
 
+def _self_joins(size: int) -> str:
+    joins = ((f"public.t0 x{number}", f"(x{number}.id = x{number - 1}.a)") for number in range(1, size))
+    return f"SELECT x0.id FROM {_joined('public.t0 x0', joins)}"
+
+
 def _wide(size: int) -> str:
     joins = ((f"public.wide w{number}", f"(w{number - 1}.k1 = w{number}.id)") for number in range(1, size))
     columns = ", ".join(f"w{number % size}.k{number} AS c{number}" for number in range(100))
@@ -131,6 +136,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "chain of joins without keys": Shape(_chain_without_keys, 25),
     "chain of left joins": Shape(lambda size: _chain(size, "LEFT JOIN"), 25),
     "star": Shape(_star, 25),
+    "a table joined with itself": Shape(_self_joins, 25),
     "joins of wide tables": Shape(_wide, 25, lambda _size: [f"c{number}" for number in range(100)]),
     "subqueries inside each other": Shape(_subqueries, 25),
     "scalar subqueries": Shape(_scalars, 20, lambda size: ["id", *(f"s{n}" for n in range(1, size))]),

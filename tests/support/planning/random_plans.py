@@ -174,10 +174,12 @@ class Draw:
         condition = self.condition(columns) if self.draw(st.integers(0, 3)) == 0 else None
         fitting = [(each, column) for each in _FUNCTIONS for column in columns if each[2] == column.type.oid]
         if not fitting or self.draw(st.integers(0, 4)) == 0:
-            return AggregateCall(2803, "count", (), False, (), condition, 0, SqlType(INT8))
+            return AggregateCall(2803, "count", (), SqlType(INT8), condition=condition)
         (name, function, _, type_), column = self.draw(st.sampled_from(fitting))
         distinct = self.draw(st.integers(0, 4)) == 0
-        return AggregateCall(function, name, (refer(column),), distinct, (), condition, 0, SqlType(type_))
+        return AggregateCall(
+            function, name, (refer(column),), SqlType(type_), distinct=distinct, condition=condition
+        )
 
     def union(self, left: Plan, right: Plan) -> Union:
         """Of the integers of both, so that types agree."""
@@ -234,7 +236,7 @@ def aggregates(draw: st.DrawFn) -> LogicalQuery:
     key, value = fields(scan)
     distinct = draw(st.booleans())
     calls = [
-        AggregateCall(function, name, (refer(value),), distinct, (), None, 0, SqlType(result))
+        AggregateCall(function, name, (refer(value),), SqlType(result), distinct=distinct)
         for name, function, argument, result in _FUNCTIONS
         if argument == value.type.oid
     ]

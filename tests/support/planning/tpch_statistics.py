@@ -7,8 +7,10 @@ from typing import Final
 
 from catalog.postgres.schema import TableName
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost.weights import Weights
+from planner.cost.engines import Costs, EngineLimits
+from planner.cost.weights import IN_PROCESS, SPARK, Weights
 from planner.pace.schedule import Arrivals
+from tests.support.planning.schedules import only
 
 
 def _days(text: str) -> float:
@@ -17,8 +19,22 @@ def _days(text: str) -> float:
 
 _LAST: Final = "1998-12-01"
 
-FAST: Final = Weights(0.06, 0.004, 0.5e-6, 0.1e-6, 0.5e-6, 0.7e-6, 2e-6)
+FAST: Final = only(
+    Weights(
+        jobs=0.06,
+        operators=0.004,
+        changes=0.5e-6,
+        contents=0.1e-6,
+        keyed=0.1e-6,
+        joined=0.5e-6,
+        gathered=0.7e-6,
+        written=2e-6,
+    )
+)
 """Where firings cost little beside the rows of TPC-H at scale 1, so that more of them pay."""
+
+BOTH: Final = Costs((EngineLimits(IN_PROCESS, 2e6, 2e7), EngineLimits(SPARK)), {})
+"""What firings cost where DuckDB computes those that are small."""
 
 # Rows, and of each column in its order how many different values it has, with bounds where they are numbers.
 _TABLES: Final[dict[str, tuple[float, list[tuple[float, ...]]]]] = {

@@ -57,8 +57,17 @@ def alive(pid: int) -> bool:
 
 def resident_bytes(pid: int) -> int:
     """Memory that a process holds."""
+    return _bytes(pid, "VmRSS")
+
+
+def most_resident_bytes(pid: int) -> int:
+    """The most memory that a process has held so far."""
+    return _bytes(pid, "VmHWM")
+
+
+def _bytes(pid: int, figure: str) -> int:
     status = (PROC / str(pid) / "status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    line = next(line for line in status.splitlines() if line.startswith(f"{figure}:"))
     return int(line.split()[1]) * 1024
 
 

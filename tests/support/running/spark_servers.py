@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyspark
 
-from executors.spark.java import require_java, spark_home_of
+from executors.java import require_java, spark_home_of
 from tests.support.running.servers import wait_until
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"

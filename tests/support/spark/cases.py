@@ -22,7 +22,7 @@ from catalog.postgres.types import (
     SqlType,
 )
 from dialect.expressions.scalar import Call, Cast, CastMethod, Constant, Notation, Reference, Scalar
-from dialect.spark.casts import CASTS
+from dialect.spark.casts import FUNCTIONS as CASTS
 from dialect.spark.comparisons import COMPARISONS
 from dialect.spark.expressions import render
 from dialect.spark.functions import FUNCTIONS

@@ -10,7 +10,7 @@ import psycopg
 
 from catalog.postgres import functions
 from dialect.expressions.scalar import OWN_FUNCTIONS, Call
-from dialect.spark.casts import CASTS
+from dialect.spark.casts import FUNCTIONS as CASTS
 from dialect.spark.equality import comparable
 from dialect.spark.functions import FUNCTIONS
 from dialect.spark.numbers.numerics import NUMERICS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from executors.executor import Executor, Firing, InMemory, Part, Range
+from executors.executor import Buffers, Executor, Firing, InMemory, Part, Range
 from executors.reference.arrow import as_changes, as_table
 from executors.reference.firing import consolidated
 from executors.rows import Schema, name_of
@@ -29,17 +29,21 @@ class Logs:
 
 
 class SideBySide:
-    """Each firing of the plan, twice."""
+    """Each firing of the plan, twice; where what it reads lies, `buffers` says."""
 
     def __init__(
-        self, executor: Executor, plan: DeltaPlan, schemas: Mapping[int, Schema], small: bool = False
+        self,
+        executor: Executor,
+        plan: DeltaPlan,
+        schemas: Mapping[int, Schema],
+        buffers: Callable[[Replay, Mapping[int, Schema]], Buffers] = Logs,
     ) -> None:
-        self.executor, self.replay, self.schemas, self.small = executor, Replay(plan), schemas, small
+        self.executor, self.replay, self.schemas = executor, Replay(plan), schemas
+        self.buffers = buffers(self.replay, schemas)
 
     def fire_all(self) -> None:
         for subplan in self.replay.plan.subplans:
-            logs = Logs(self.replay, self.schemas)
-            outcome = self.executor.fire(self.firing(subplan), logs)
+            outcome = self.executor.fire(self.firing(subplan), self.buffers)
             expected = consolidated(self.replay.fire(subplan))
             written = as_changes(outcome.rows, list(self.schemas[subplan.writes].values()))
             assert dict(consolidated(written)) == dict(expected), subplan
@@ -50,6 +54,4 @@ class SideBySide:
         ranges = {
             buffer: (read[subplan.writes, buffer], len(logs[buffer].batches)) for buffer in subplan.reads
         }
-        return Firing(
-            subplan, ranges | {subplan.writes: (own, own)}, self.schemas, first=own == 0, small=self.small
-        )
+        return Firing(subplan, ranges | {subplan.writes: (own, own)}, self.schemas, first=own == 0)

@@ -17,7 +17,7 @@ from typing import Final
 
 from tests.support.capture.random_rows import RandomCase
 from tests.support.shrinking import shrink
-from tests.support.standing.cases import Case, Restart, read_cases, script
+from tests.support.standing.cases import Case, Query, Restart, read_cases, script
 from tests.support.standing.composed_types import PRELUDE
 from tests.support.standing.playing import Finding, Player
 from tests.support.standing.server_settings import settings
@@ -29,6 +29,7 @@ from tests.support.standing.values import Feature
 QUERIES: Final = 16
 CHANGES: Final = 2
 ATTEMPTS: Final = 60
+CUTTING_MINUTES: Final = 5
 CASES_OF_A_SITE: Final = 8
 
 KNOWN_BUGS: Final[dict[Feature, str]] = {
@@ -46,14 +47,20 @@ EXTREMES: Final = (
 SOUND: Final = frozenset(Feature) - frozenset(KNOWN_BUGS)
 
 
-def random_case(seed: int, features: frozenset[Feature], queries: int = QUERIES) -> Case:
-    """The case of a seed."""
+def random_case(
+    seed: int,
+    features: frozenset[Feature],
+    queries: int = QUERIES,
+    changes: int = CHANGES,
+    targets: int | None = None,
+) -> Case:
+    """The case of a seed, whose queries have so many targets at most."""
     random = Random(seed)
     features -= {extreme for extreme in EXTREMES if random.random() < 0.3}
     tables = RandomCase(random, features)
     surfaces = Surfaces(random, tables.readable(), features)
     fill = tables.fill()
-    steps = tables.steps(CHANGES)
+    steps = tables.steps(changes)
     chosen: tuple[str, ...] = ()
     if Feature.SETTINGS in features and random.random() < 0.3:
         chosen, steps = settings(random), (Restart(False), *steps)  # whoever is connected has none of them
@@ -61,10 +68,17 @@ def random_case(seed: int, features: frozenset[Feature], queries: int = QUERIES)
         f"seed {seed}",
         tuple(table.table for table in tables.tables),
         fill,
-        tuple(surfaces.query() for _ in range(queries)),
+        tuple(_narrowed(random, surfaces.query(), targets) for _ in range(queries)),
         steps,
         (*PRELUDE, *chosen),
     )
+
+
+def _narrowed(random: Random, query: Query, targets: int | None) -> Query:
+    others = range(len(query.targets))
+    if targets is None or len(others) <= targets:
+        return query
+    return query.without(frozenset(random.sample(others, len(others) - targets)))
 
 
 @dataclass
@@ -73,7 +87,10 @@ class Fuzzer:
 
     until: float = math.inf
     attempts: int = ATTEMPTS
+    cutting_minutes: float = CUTTING_MINUTES
     cases_of_a_site: int = CASES_OF_A_SITE
+    held_from: int | None = None
+    without_java: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
@@ -83,7 +100,7 @@ class Fuzzer:
         while some := tuple(islice(cases, self.cases_of_a_site)):
             major = next(majors)
             say("the embedded PostgreSQL" if major is None else f"PostgreSQL {major}")
-            with site(major) as place:
+            with site(major, self.held_from, self.without_java) as place:
                 player = Player(place, self.counts, self.refusals)
                 for case in some:
                     began = time.monotonic()
@@ -94,31 +111,39 @@ class Fuzzer:
                         return
 
     def _play(self, player: Player, case: Case) -> None:
-        """Of each query with findings the first is told, with a script of what it takes."""
+        """Of each query with findings the first is told, with a script of what it takes.
+
+        The time in which the findings of a case are cut is divided among those that are left.
+        """
         played, findings = player.play(case)
         player.counts["cases"] += 1
         firsts: dict[str, Finding] = {}
         for finding in findings:
             firsts.setdefault(finding.query, finding)
-        for finding in firsts.values():
+        until = time.monotonic() + self.cutting_minutes * 60
+        for left, finding in zip(range(len(firsts), 0, -1), firsts.values(), strict=True):
             self.findings.append(f"{case.title}: {finding}")
             say(self.findings[-1])
             if self.attempts:
-                say(script(self._cut(player, played, finding)))
+                now = time.monotonic()
+                say(script(self._cut(player, played, finding, now + (until - now) / left)))
 
-    def _cut(self, player: Player, case: Case, finding: Finding) -> Case:
+    def _cut(self, player: Player, case: Case, finding: Finding, until: float) -> Case:
+        cutter = Player(player.site)
+
         def fails(cut: Case) -> bool:
-            _, findings = player.play(cut)
+            _, findings = cutter.play(cut)
             return any((each.kind, each.query) == (finding.kind, finding.query) for each in findings)
 
         steps = case.steps[: finding.step + 1]
-        return shrink(replace(case, steps=steps), finding.query, fails, self.attempts, finding.targets)
+        return shrink(replace(case, steps=steps), finding.query, fails, self.attempts, finding.targets, until)
 
 
-def replaying(findings: Sequence[str], major: int) -> str:
+def replaying(findings: Sequence[str], major: int, held_from: int | None = None) -> str:
     """The commands that play the random cases of these findings again, and cut them."""
     titles = dict.fromkeys(finding.partition(":")[0] for finding in findings)
-    return "\n".join(f"scripts/fuzz-standing --{title} --seeds 1 --postgres {major}" for title in titles)
+    place = f"--postgres {major}" + (f" --held-from {held_from}" if held_from is not None else "")
+    return "\n".join(f"scripts/fuzz-standing --{title} --seeds 1 {place}" for title in titles)
 
 
 def say(text: str) -> None:
@@ -134,15 +159,28 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000), help="the first one")
     parser.add_argument("--seeds", type=int, help="so many, whatever time they take")
     parser.add_argument("--postgres", type=int, choices=(15, 18), help="none: by turns, and the embedded one")
+    parser.add_argument("--changes", type=int, default=CHANGES, help="of each case")
+    parser.add_argument("--queries", type=int, default=QUERIES, help="of each case")
+    parser.add_argument(
+        "--targets", type=int, help="of each query at most: DuckDB computes more of narrow ones"
+    )
+    parser.add_argument("--without-java", action="store_true", help="what is left to Spark is not computed")
+    parser.add_argument("--held-from", type=int, help="rows from which on DuckDB holds and arranges contents")
     parser.add_argument("--features", default="sound", help="sound, all, or names as in sound,SCALE,PADDING")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="to cut a finding; 0: it is only told")
+    parser.add_argument(
+        "--cutting-minutes", type=float, default=CUTTING_MINUTES, help="in which findings of a case are cut"
+    )
     parser.add_argument("--sweep", nargs="*", metavar="TYPE", help="every expression of these types, or all")
     parser.add_argument("--cases", type=Path, help="the cases of this file instead")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is stopped on the way out
     began = time.monotonic()
     features = features_of(options.features)
-    cases = (random_case(seed, features) for seed in count(options.seed))
+    cases = (
+        random_case(seed, features, options.queries, options.changes, options.targets)
+        for seed in count(options.seed)
+    )
     until = began + options.minutes * 60
     if options.seeds or options.cases or options.sweep is not None:
         until = math.inf
@@ -151,7 +189,13 @@ def main() -> None:
         cases = (each for each in sweep(features) if not options.sweep or each.title in options.sweep)
     if options.cases:
         cases = (case for case in read_cases(options.cases.read_text()))
-    fuzzer = Fuzzer(until, options.attempts)
+    fuzzer = Fuzzer(
+        until,
+        options.attempts,
+        options.cutting_minutes,
+        held_from=options.held_from,
+        without_java=options.without_java,
+    )
     fuzzer.fuzz(cases, majors_of(options.postgres, options.seed))
     for message, times in fuzzer.refusals.most_common():
         say(f"{times:5} refused: {message}")

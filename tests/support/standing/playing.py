@@ -36,6 +36,7 @@ EXPECTED: Final = "pg_temp.expected"
 EXTREME_INTERVAL: Final = "178956970 years"
 """In the largest and the smallest interval, with which nothing is computed before PostgreSQL 17."""
 
+CONFIGURATION: Final = "F0000"
 NO_EQUALITY: Final = (114, 199)
 _SCHEMAS: Final = count()
 
@@ -84,6 +85,7 @@ class Player:
             played = replace(case, queries=tuple(game.queries)) if game.queries else case
             self.site.renew()
             return played, game.findings
+        game.count_engines()
         # A database may have a level at which what the coordinator changes meanwhile is an error.
         game.connection.execute("SET default_transaction_isolation = 'read committed'")
         game.connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
@@ -132,6 +134,15 @@ class _Game:
             self._take(step)
             self._judge()
         return replace(case, queries=tuple(self.queries))
+
+    def count_engines(self) -> None:
+        """Count the runs by what computed them."""
+        runs = """
+            SELECT coalesce(engine, 'nothing'), count(*) FROM gavial.executions
+            WHERE query_ids && ARRAY(SELECT id FROM gavial.queries) GROUP BY 1
+        """
+        found = self.connection.execute(runs).fetchall()
+        self.player.counts.update({f"runs by {engine}": number for engine, number in found})
 
     def _connect(self) -> None:
         self.connection.close()
@@ -229,6 +240,9 @@ class _Game:
             query.name,
         )
         status, sqlstate, detail = status_of(self.connection, query.name)
+        if sqlstate == CONFIGURATION and not self.player.site.has_spark:
+            self.player.counts["left to Spark"] += 1
+            return
         try:
             expected, types = self._expected(view)
         except psycopg.DatabaseError as error:

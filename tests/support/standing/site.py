@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Final
 
 import psycopg
 
 from tests.support.running.servers import Gavial, Server, gavial, postgres
 from tests.support.running.standing_databases import drop_database
 
+FEWEST_ROWS: Final = ("GAVIAL_FEWEST_HELD_ROWS", "GAVIAL_FEWEST_ARRANGED_ROWS")
+NO_JAVA: Final = {"JAVA_TOOL_OPTIONS": "-XX:+NoSuchOption"}
+
 
 class Site:
     """Gavial before a PostgreSQL, or with its own; with a database for the cases."""
 
-    def __init__(self, home: Path, upstream: Server | None) -> None:
+    def __init__(self, home: Path, upstream: Server | None, environment: Mapping[str, str]) -> None:
+        self.has_spark = not environment.items() >= NO_JAVA.items()
         self._home = home
+        self._environment = {"GAVIAL_SYSTEM_DIR": str(home / "system"), **environment}
         self._upstream = upstream
         self._databases = 0
         self._read = 0
@@ -64,9 +70,8 @@ class Site:
         return said
 
     def _start(self) -> None:
-        system = {"GAVIAL_SYSTEM_DIR": str(self._home / "system")}
         self._running: AbstractContextManager[Gavial] = gavial(
-            upstream=self._upstream, data=self._home / "data", environment=system
+            upstream=self._upstream, data=self._home / "data", environment=self._environment
         )
         self._gavial = self._running.__enter__()
         self._read = 0
@@ -81,13 +86,22 @@ class Site:
 
 
 @contextmanager
-def site(major: int | None) -> Iterator[Site]:
-    """A site before a PostgreSQL of this version of its own, or with the embedded one."""
+def site(
+    major: int | None, fewest_held_rows: int | None = None, without_java: bool = False
+) -> Iterator[Site]:
+    """A site before a PostgreSQL of this version of its own, or with the embedded one.
+
+    DuckDB holds and arranges contents of so many rows and more; None: as many as it does by itself. Without
+    Java there is no Spark, and what DuckDB does not compute ends with an error.
+    """
+    environment = {} if fewest_held_rows is None else dict.fromkeys(FEWEST_ROWS, str(fewest_held_rows))
+    if without_java:
+        environment |= NO_JAVA
     home = Path(tempfile.mkdtemp(prefix="gavial-fuzz-", dir="/tmp"))
     home.chmod(0o711)
     try:
         with nullcontext() if major is None else postgres(major) as upstream:
-            opened = Site(home, upstream)
+            opened = Site(home, upstream, environment)
             try:
                 yield opened
             except BaseException:

@@ -1,0 +1,1 @@
+"""What engines that are told in SQL share."""

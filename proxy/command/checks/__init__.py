@@ -1,0 +1,1 @@
+"""What `gavial doctor` looks at."""

@@ -1,0 +1,1 @@
+"""What `gavial demo` shows: TPC-H, standing queries over it, and its changes."""

@@ -1,0 +1,1 @@
+"""What commands are told: which server, and values of several kinds."""

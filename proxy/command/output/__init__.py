@@ -1,0 +1,1 @@
+"""How commands show what they found, and what went wrong."""
