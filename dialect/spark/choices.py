@@ -9,7 +9,14 @@ from catalog.postgres.storage import Decimal, Storage, Written
 from dialect.expressions.storages import common_storage, comparison_storage
 from dialect.spark.equality import comparable
 from dialect.spark.numbers.shadows import is_computed, shadow_of
-from dialect.spark.numbers.written import converted, is_whole, is_written_number, number_of, order_key
+from dialect.spark.numbers.written import (
+    converted,
+    holds,
+    is_whole,
+    is_written_number,
+    number_of,
+    order_key,
+)
 from dialect.spark.rendered import Number, Rendered
 
 
@@ -43,17 +50,20 @@ def _with_number(whole: Rendered, conditions: Sequence[str], values: Sequence[Re
     if not is_written_number(whole):
         return whole
     numbers = [number_of(value) for value in values]
-    common = reduce(comparison_storage, (number.value.storage for number in numbers))
+    decimals = [number.value.storage for number in numbers]
+    common = reduce(comparison_storage, decimals)
     assert isinstance(common, Decimal)
+    whole_numbers = all(
+        number.whole and isinstance(present, Decimal) and holds(common, present)
+        for number, present in zip(numbers, decimals, strict=True)
+    )
     amounts = [converted(number.value, common).sql for number in numbers]
     value = Rendered(_case(conditions, amounts), common)
     scale = _case(conditions, [number.scale for number in numbers])
     shadow = None
     if any(map(is_computed, values)) and all(is_computed(value) or is_whole(value) for value in values):
         shadow = _case(conditions, [shadow_of(value) for value in values])
-    return Rendered(
-        whole.sql, whole.storage, Number(value, scale, all(number.whole for number in numbers), shadow)
-    )
+    return Rendered(whole.sql, whole.storage, Number(value, scale, whole_numbers, shadow))
 
 
 def first_of_equals(function: str, values: Sequence[Rendered], step: int) -> Rendered:

@@ -15,6 +15,7 @@ from dialect.spark.moments import LAST_TIMESTAMP, timestamp_of_date
 from dialect.spark.numbers.shadows import is_computed, is_near, shadow_of
 from dialect.spark.numbers.written import (
     converted,
+    holds,
     is_whole,
     is_written_number,
     number_of,
@@ -53,23 +54,34 @@ def compared(symbol: str, left: Rendered, right: Rendered) -> str:
         if not (is_whole(left) and is_whole(right)):
             common = comparison_storage(left.storage, right.storage)
             assert isinstance(common, Written) and isinstance(common.value, Decimal)
-            return f"({order_key(left, common.value)} {symbol} {order_key(right, common.value)})"
+            return _compared_by_keys(symbol, left, right, common.value)
         left, right = value_of(left), value_of(right)
     left, right = comparable(left), comparable(right)
     if {left.storage, right.storage} == {Plain.DATE, Plain.TIMESTAMP}:
         left, right = _as_timestamp(left), _as_timestamp(right)
+    return _compared_in_common(symbol, left, right)
+
+
+def _compared_in_common(symbol: str, left: Rendered, right: Rendered) -> str:
+    """Decimals of which none holds both, such as numeric(38) and numeric(30, 12), have keys in common."""
     common = comparison_storage(left.storage, right.storage)
+    if isinstance(common, Decimal) and not all(
+        isinstance(value.storage, Decimal) and holds(common, value.storage) for value in (left, right)
+    ):
+        return _compared_by_keys(symbol, left, right, common)
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
+
+
+def _compared_by_keys(symbol: str, left: Rendered, right: Rendered, decimal: Decimal) -> str:
+    return f"({order_key(left, decimal)} {symbol} {order_key(right, decimal)})"
 
 
 def _compared_by_shadows(symbol: str, left: Rendered, right: Rendered) -> str:
     """NaN is equal to itself and above all, in double precision too."""
-    values = [number_of(value).value for value in (left, right)]
-    common = comparison_storage(values[0].storage, values[1].storage)
-    one, other = (converted(value, common).sql for value in values)
+    of_numbers = _compared_in_common(symbol, number_of(left).value, number_of(right).value)
     shadows = shadow_of(left), shadow_of(right)
     numbers = " AND ".join(map(is_near, shadows))
-    return f"(CASE WHEN {numbers} THEN {one} {symbol} {other} ELSE {shadows[0]} {symbol} {shadows[1]} END)"
+    return f"(CASE WHEN {numbers} THEN {of_numbers} ELSE {shadows[0]} {symbol} {shadows[1]} END)"
 
 
 def _as_timestamp(value: Rendered) -> Rendered:

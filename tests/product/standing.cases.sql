@@ -271,3 +271,48 @@ SELECT array_agg((t.c7 * t.c0) ORDER BY t.id) AS e4 FROM t1 t WHERE t.c5 = t.c5 
 INSERT INTO t1 (id, c0, c3, c5, c7) VALUES (9, 1.5, -2.25, 2, 123456789012345678), (1, NULL, -2.25, 2, 3);
 --- change
 DELETE FROM t1 WHERE id = 8;
+
+--- case: numerics that no decimal holds together are compared, joined and chosen among
+CREATE TABLE t0 (id integer PRIMARY KEY, a numeric(30,12), b integer);
+CREATE TABLE t1 (id integer PRIMARY KEY, c numeric(38,0), d numeric);
+INSERT INTO t0 VALUES (1, 1, 1), (2, 999999999999999999.999999999999, NULL), (3, 12, 7), (4, NULL, 2), (5, 0.000000000001, 3);
+INSERT INTO t1 VALUES (1, 1, 1.0), (2, 999999999999999999999999999, 2), (3, -99999999999999999999999999999999999999, NULL), (4, NULL, 12), (5, 12, 0.000000000001);
+--- query: antijoin
+SELECT t.id, t.c FROM t1 t WHERE NOT EXISTS (SELECT 1 FROM t0 u WHERE u.a = t.c AND u.b IS NOT NULL);
+--- query: every
+SELECT t.c FROM t1 t WHERE t.c < ALL (SELECT u.a FROM t0 u WHERE u.a IS NOT NULL);
+--- query: joined
+SELECT t.id AS i, u.id AS j, t.c, u.a FROM t1 t JOIN t0 u ON u.a = t.c;
+--- query: beside
+SELECT t.id AS i, u.id AS j FROM t1 t LEFT JOIN t0 u ON u.a < t.c AND u.b > 1;
+--- query: not_distinct
+SELECT t.id AS i, u.id AS j FROM t1 t JOIN t0 u ON u.a IS NOT DISTINCT FROM t.c;
+--- query: computed
+SELECT t.id AS i, u.id AS j FROM t1 t JOIN t0 u ON u.a + 1 = t.c OR t.d + 1 > t.c OR u.a - 1 >= t.d;
+--- query: chosen
+SELECT t.id AS i, u.id AS j FROM t1 t JOIN t0 u ON coalesce(u.a, t.c) > 11 AND greatest(u.a, t.c) >= t.d;
+--- query: grouped
+SELECT CASE WHEN u.b > 2 THEN u.a ELSE t.c END AS k, count(*) AS n FROM t1 t JOIN t0 u ON u.id = t.id GROUP BY 1;
+--- query: united
+SELECT c AS k FROM t1 UNION SELECT a FROM t0;
+--- free 0: SELECT c FROM t1 UNION SELECT a FROM t0;
+--- change
+UPDATE t0 SET a = 12 WHERE id = 4;
+UPDATE t1 SET c = 99999999999999999999999999999999999999 WHERE id = 1;
+INSERT INTO t1 VALUES (6, 999999999999999999, 999999999999999999.999999999999);
+DELETE FROM t0 WHERE id = 1;
+
+--- case: averages and sums of distinct floats, with conditions and beside other aggregates
+CREATE TABLE t1 (id integer PRIMARY KEY, k integer, d double precision, r real);
+INSERT INTO t1 VALUES (1, 1, 1.5, 0.5), (2, 1, 1.5, 0.5), (3, 1, 4.25, 0.25), (4, 2, '-0', '-0'), (5, 2, NULL, NULL), (6, 3, 'NaN', 'Infinity'), (7, NULL, 2, 3);
+--- query: by_k
+SELECT t.k, avg(DISTINCT t.d) AS a, avg(DISTINCT t.r) AS b, sum(DISTINCT t.d) AS c, sum(t.d) AS d, count(*) AS n FROM t1 t GROUP BY t.k;
+--- query: filtered
+SELECT avg(DISTINCT t.d) FILTER (WHERE t.k < 3) AS a, sum(DISTINCT t.r) FILTER (WHERE t.k = 1) AS b, avg(t.d) FILTER (WHERE t.k IS NULL) AS c FROM t1 t;
+--- query: within
+SELECT t.k, t.d FROM t1 t WHERE t.d < (SELECT avg(DISTINCT u.d) FROM t1 u WHERE u.k <= 2 AND u.id <> t.id);
+--- change
+UPDATE t1 SET d = 2.5 WHERE id = 2;
+UPDATE t1 SET r = 'NaN' WHERE id = 3;
+DELETE FROM t1 WHERE id = 6;
+INSERT INTO t1 VALUES (8, 2, 8, '-Infinity'), (9, 2, 8, 16);
