@@ -14,6 +14,7 @@ from dialect.expressions.storages import unsupported
 from dialect.spark.equality import comparable, greatest, least
 from dialect.spark.expressions import computable, render
 from dialect.spark.numbers.numerics import quotient
+from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import Rendered, cast, failing
 from executors.rows import WEIGHT
 from executors.spark.compile.collections import COLLECTIONS, collected
@@ -74,12 +75,15 @@ def _sum(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
             return decimal_sum(exact_number(value), "DISTINCT ", condition)
         case _ if call.type.oid in (FLOAT4, FLOAT8):
             storage = Plain.FLOAT32 if call.type.oid == FLOAT4 else Plain.FLOAT64
-            return checked_total(
-                f"sum(DISTINCT {comparable(value).sql}){condition}", value, storage, condition
-            )
+            return _distinct_float_sum(value, storage, condition)
         case _ if value.storage is Plain.INTERVAL:
             raise unsupported("a sum of distinct intervals")
     return cast(f"sum(DISTINCT {value.sql}){condition}", Plain.INT64)
+
+
+def _distinct_float_sum(value: Rendered, storage: Plain, condition: str) -> Rendered:
+    distinct = converted(comparable(value), Plain.FLOAT64).sql
+    return checked_total(f"sum(DISTINCT {distinct}){condition}", value, storage, condition)
 
 
 def _average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
@@ -94,10 +98,11 @@ def _average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
 
 
 def _float_average(call: AggregateCall, value: Rendered, condition: str) -> Rendered:
+    count = _count(call, value, condition).sql
     if call.distinct:
-        raise unsupported("an average of distinct floating-point numbers")
-    count = counted(value, condition).sql
-    summed = float_total(value, Plain.FLOAT64, condition).sql
+        summed = _distinct_float_sum(value, Plain.FLOAT64, condition).sql
+    else:
+        summed = float_total(value, Plain.FLOAT64, condition).sql
     # PostgreSQL begins with 0, so that an average is never -0.
     return cast(f"(({summed} + 0D) / nullif({count}, 0L))", Plain.FLOAT64)
 

@@ -60,7 +60,8 @@ def checked_total(total: str, value: Rendered, storage: Plain, condition: str) -
     result = cast(total, storage).sql
     infinite = f"coalesce(bool_or(abs({value.sql}) = {INFINITY}){condition}, FALSE)"
     overflow = f"abs({result}) = {INFINITY} AND NOT {infinite}"
-    negative = f"{result} = 0 AND bool_and({is_negative_zero(value)}){condition}"
+    is_negative = f"CASE WHEN {value.sql} IS NOT NULL THEN {is_negative_zero(value)} END"
+    negative = f"{result} = 0 AND bool_and({is_negative}){condition}"
     zero = cast("'-0'", storage).sql
     otherwise = f"CASE WHEN {negative} THEN {zero} ELSE {result} END"
     return Rendered(failing(overflow, "22003", "value out of range: overflow", otherwise), storage)
