@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from catalog.capture.installations import installation_of
 from catalog.capture.store import manifest
 from catalog.failpoints import VARIABLE
 from executors.spark.firing import MOST_CHANGED
@@ -42,9 +43,9 @@ def user(proxy: Gavial) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def outcome_files(proxy: Gavial) -> set[str]:
-    """What is in the folders into which tasks write, by its name in the warehouse."""
-    found = (proxy.data / "warehouse").glob("*/node-*/*/**/*")
+def outcome_files(proxy: Gavial, user: psycopg.Connection) -> set[str]:
+    """What is in the folders into which tasks write for this database, by its name in the warehouse."""
+    found = (proxy.data / "warehouse" / str(installation_of(user))).glob("node-*/*/**/*")
     return {"/".join(path.parts[-3:]) for path in found if path.is_file()}
 
 
@@ -59,7 +60,7 @@ def test_a_result_larger_than_what_is_collected(proxy: Gavial, user: psycopg.Con
     before = most_resident_bytes(coordinator_of(proxy))
     wide = " || ".join(["b"] * (WIDTH // 32))
     user.execute(f"CREATE STANDING QUERY q AS SELECT a, max({wide}) AS c FROM t GROUP BY a".encode())
-    assert outcome_files(proxy)
+    assert outcome_files(proxy, user)
     grown = most_resident_bytes(coordinator_of(proxy)) - before
     assert grown < rows * WIDTH, "the result was in the memory of the coordinator"
     user.execute("DELETE FROM t WHERE a % 50 = 0")
@@ -81,5 +82,5 @@ def test_a_death_before_what_was_written_counts(
     assert unlike(user, "q") == []
     named = {batch.file for batch in manifest(user) if batch.file.count("/") == 2}
     assert named
-    assert outcome_files(proxy) == named
+    assert outcome_files(proxy, user) == named
     user.execute("DROP TABLE t CASCADE")
