@@ -50,6 +50,11 @@ class Decimal:
     precision: int
     scale: int
 
+    def holds(self, other: Decimal) -> bool:
+        """Whether every number of another decimal is one of this, too."""
+        more_behind = self.scale - other.scale
+        return more_behind >= 0 and self.precision - other.precision >= more_behind
+
 
 @dataclass(frozen=True, slots=True)
 class Padded:

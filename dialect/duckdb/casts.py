@@ -22,7 +22,7 @@ from catalog.postgres.types import (
     numeric_digits,
 )
 from dialect.duckdb.dates import as_date, as_timestamp, limited_interval
-from dialect.duckdb.numbers import converted, number_of, text_of, value_of, written
+from dialect.duckdb.numbers import converted, has_texts_alone, number_of, text_of, value_of, written
 from dialect.duckdb.rendered import NotWritten, Rendered, cast
 from dialect.expressions.scalar import Cast, CastMethod, Constant
 
@@ -40,7 +40,7 @@ def cast_to(node: Cast, argument: Rendered, storage: Storage) -> Rendered:
         case CastMethod.LENGTH:
             return _limited(node.type, argument, storage)
         case CastMethod.FUNCTION if node.function in _FUNCTIONS:
-            return _FUNCTIONS[node.function](value_of(argument))
+            return _FUNCTIONS[node.function](argument if node.function in _OF_TEXTS else value_of(argument))
         case CastMethod.TEXT:
             return _through_text(node, argument, storage)
     raise NotWritten(f"a cast by function {node.function}")
@@ -116,7 +116,12 @@ def _numeric_to_integer(storage: Plain) -> Change:
 
 def _numeric_to_float(argument: Rendered) -> Rendered:
     """By the text, whose digits are read as the nearest float."""
-    return cast(cast(argument.sql, Plain.TEXT).sql, Plain.FLOAT64)
+    text = text_of(argument) if has_texts_alone(argument) else cast(value_of(argument).sql, Plain.TEXT).sql
+    return cast(text, Plain.FLOAT64)
+
+
+_OF_TEXTS: Final = frozenset((functions.FLOAT8_NUMERIC,))
+"""Functions of numerics that need no decimal."""
 
 
 _FUNCTIONS: Final[Mapping[int, Change]] = {

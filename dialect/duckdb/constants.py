@@ -7,10 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from catalog.errors import FeatureNotSupported
-from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Padded, Plain, Storage
+from catalog.postgres.storage import FREE_NUMERIC, MAX_DIGITS, NO_DIGITS, Padded, Plain, Storage
 from catalog.postgres.types import UUID, SqlType
+from dialect.duckdb.long_arithmetic import number_of_text
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, text_literal
-from dialect.expressions.constant_text import boolean, digits_of, floating, integer, is_numeric, read_moment
+from dialect.expressions.constant_text import (
+    SPECIAL_NUMBERS,
+    boolean,
+    digits_of,
+    floating,
+    integer,
+    is_numeric,
+    read_moment,
+)
 from dialect.expressions.interval_text import INFINITE, NEGATIVE_INFINITE, read_interval
 from dialect.expressions.moment_text import MICROSECONDS_A_DAY, read_date, read_timestamp
 
@@ -37,10 +46,13 @@ def constant(text: str | None, type_: SqlType, storage: Storage) -> Rendered:
 
 
 def _numeric(text: str) -> Rendered:
-    """A numeric with its own precision and scale."""
+    """A numeric with its own precision and scale, or with a text alone where no decimal is like that."""
+    word = text.strip().lower()
+    if word in SPECIAL_NUMBERS:
+        return number_of_text(text_literal(SPECIAL_NUMBERS[word]), FREE_NUMERIC)
     written, storage = digits_of(text)
     if storage.precision > MAX_DIGITS:
-        raise NotWritten(f"the number {text}")
+        return number_of_text(text_literal(written), FREE_NUMERIC)
     return cast(f"'{written}'", storage)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Plain, Shaped, Storage, Written
-from dialect.duckdb.numbers import converted, value_of
+from dialect.duckdb.number_keys import number_key
+from dialect.duckdb.numbers import converted, has_texts_alone, value_of
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
 from dialect.expressions.storages import comparison_storage, has_forms
 
@@ -39,13 +40,47 @@ def comparable(rendered: Rendered) -> Rendered:
             return rendered
 
 
+def sort_key(rendered: Rendered) -> str:
+    """What DuckDB orders, and tells apart, as PostgreSQL does the value; of numerics all there are."""
+    if has_texts_alone(rendered):
+        return number_key(rendered, _decimal_of(rendered))
+    return comparable(rendered).sql
+
+
 def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     """The comparison, in a type that holds both sides."""
+    decimal = _decimal_of_keys(left, right)
+    if decimal is not None:
+        one, other = (
+            number_key(value if has_texts_alone(value) else value_of(value), decimal)
+            for value in (left, right)
+        )
+        return f"({one} {symbol} {other})"
     left, right = comparable(left), comparable(right)
     if {left.storage, right.storage} == {Plain.DATE, Plain.TIMESTAMP}:
         left, right = _as_timestamp(left), _as_timestamp(right)
     common = comparison_storage(left.storage, right.storage)
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
+
+
+def _decimal_of_keys(left: Rendered, right: Rendered) -> Decimal | None:
+    """The decimal in the keys by which two numerics are compared.
+
+    None where their decimals are compared: because there always are some, or because a number that is a text
+    beside the one decimal might be a number of the other. An error then leaves the comparison to Spark.
+    """
+    long = [value for value in (left, right) if has_texts_alone(value)]
+    if not long:
+        return None
+    common = comparison_storage(_decimal_of(left), _decimal_of(right))
+    assert isinstance(common, Decimal)
+    return common if all(_decimal_of(value) == common for value in long) else None
+
+
+def _decimal_of(value: Rendered) -> Decimal:
+    storage = value_of(value).storage
+    assert isinstance(storage, Decimal)
+    return storage
 
 
 def _as_timestamp(value: Rendered) -> Rendered:
@@ -123,6 +158,9 @@ def extreme(name: str, rendered: Rendered, condition: str) -> str:
     known = f"CASE WHEN {condition} THEN {rendered.sql} END"
     if not has_forms(rendered.storage):
         return f"{name}({known})"
+    if isinstance(rendered.storage, Written) and isinstance(rendered.storage.value, Decimal):
+        place = f"struct_pack(key := {sort_key(rendered)}, text := ({rendered.sql}).text)"
+        return f"arg_{name}({known}, CASE WHEN {known} IS NOT NULL THEN {place} END)"
     if rendered.storage not in _FLOATS:
         raise NotWritten(f"{name} of values that are written in several ways")
     negative = is_negative_zero(Rendered(known, rendered.storage))

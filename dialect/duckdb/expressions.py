@@ -13,13 +13,14 @@ from typing import Final, assert_never
 
 from catalog.errors import FeatureNotSupported
 from catalog.postgres import functions
+from catalog.postgres.comparisons import COMPARISONS
 from catalog.postgres.storage import Decimal, Padded, Plain, Storage, Written
-from catalog.postgres.types import SqlType
+from catalog.postgres.types import NUMERIC, SqlType
 from dialect.duckdb.casts import cast_to
 from dialect.duckdb.constants import constant
 from dialect.duckdb.equality import comparable, compared
 from dialect.duckdb.functions import EQUALITIES, FUNCTIONS
-from dialect.duckdb.long_arithmetic import LONG_OPERATORS
+from dialect.duckdb.long_arithmetic import LONG_NUMBERS
 from dialect.duckdb.numbers import NUMERICS, converted, is_number, number_of, value_of
 from dialect.duckdb.rendered import NotWritten, Number, Rendered
 from dialect.expressions.conditions import condition, over_elements
@@ -46,8 +47,10 @@ from dialect.expressions.scalar import (
 )
 from dialect.expressions.storages import common_storage, comparison_storage
 
-_OF_WRITTEN_NUMBERS: Final = frozenset((*NUMERICS, *LONG_OPERATORS, functions.NUMERIC_DIV))
-"""What has to know how many digits its arguments show."""
+_OF_WRITTEN_NUMBERS: Final = frozenset(
+    (*NUMERICS, *LONG_NUMBERS, functions.NUMERIC_DIV, *COMPARISONS[NUMERIC, NUMERIC].values())
+)
+"""What takes numerics as they are written: with the digits that they show, or without a decimal."""
 
 StorageOf = Callable[[SqlType], Storage]
 

@@ -21,7 +21,7 @@ from catalog.postgres.types import (
 from dialect.duckdb.dates import DATES
 from dialect.duckdb.division import quotient
 from dialect.duckdb.equality import compared
-from dialect.duckdb.long_arithmetic import LONG_OPERATORS
+from dialect.duckdb.long_arithmetic import LONG_NUMBERS
 from dialect.duckdb.numbers import NUMERICS, converted
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, cast, text_literal, unless
 from dialect.expressions.scalar import Call, Constant
@@ -166,7 +166,7 @@ FUNCTIONS: Final[Mapping[int, Builder]] = {
     },
     **{oid: _prefix(symbol) for symbol, oids in _PREFIXES.items() for oid in oids},
     **NUMERICS,
-    **LONG_OPERATORS,
+    **LONG_NUMBERS,
     functions.NUMERIC_DIV: quotient,
     1258: _template("{} || {}"),
     **dict.fromkeys((1257, 1317, 1369, 1381, 1318, 1367, 1372), _template("length({})", Plain.INT32)),

@@ -5,13 +5,13 @@ What has no decimal (NaN, the infinities, too many digits) passes; whoever compu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from catalog.postgres import functions
-from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
+from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Decimal, Padded, Plain, Storage, Written
 from dialect.duckdb.rendered import Builder, NotWritten, Number, Rendered, cast, duckdb_type, once, unless
-from dialect.expressions.scalar import BEYOND, LONG_SUM, SHOWN, Call
+from dialect.expressions.scalar import SHOWN, Call
 from dialect.expressions.storages import decimal
 
 _MOST_SCALE: Final = 26
@@ -20,8 +20,15 @@ _MOST_SCALE: Final = 26
 _SMALL: Final = 18
 """DuckDB gives the product of decimals of so many digits no more than these."""
 
-MOST_BEFORE: Final = 12
-"""A number of more digits before the point is summed by Spark (`dialect/spark/numbers/long_sum.py`)."""
+
+SPECIAL: Final = "('NaN', 'Infinity', '-Infinity')"
+"""The texts of what is no number."""
+
+_MAGNITUDE: Final = "ltrim({text}, '-')"
+_NEGATED: Final = (
+    "CASE WHEN {text} LIKE '-%' THEN substring({text}, 2) "
+    "WHEN {text} = 'NaN' OR translate({text}, '0.', '') = '' THEN {text} ELSE '-' || {text} END"
+)
 
 
 def converted(rendered: Rendered, storage: Storage) -> Rendered:
@@ -113,6 +120,12 @@ def number_of(rendered: Rendered) -> Number:
     return Number(Rendered(once(sql, value), rendered.storage.value), scale)
 
 
+def has_texts_alone(value: Rendered) -> bool:
+    """Whether there may be numbers that have a text and no decimal."""
+    storage = value.storage
+    return isinstance(storage, Written) and isinstance(storage.value, Decimal) and value.number is None
+
+
 def value_of(rendered: Rendered) -> Rendered:
     """A numeric as a decimal, anything else as it is."""
     return number_of(rendered).value if isinstance(rendered.storage, Written) else rendered
@@ -190,8 +203,12 @@ def _shown_as(arguments: Sequence[Rendered], result: Rendered, scale: str) -> Re
     )
 
 
-def _same_digits(template: str) -> Builder:
+def _same_digits(template: str, of_text: str) -> Builder:
+    """A function that changes the sign alone, of a decimal and of a text."""
+
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        if has_texts_alone(arguments[0]):
+            return _rewritten(arguments[0], lambda text: of_text.format(text=text), template)
         number = number_of(arguments[0])
         result = cast(template.format(number.value.sql), number.value.storage)
         return _shown_as(arguments, result, number.scale)
@@ -199,13 +216,32 @@ def _same_digits(template: str) -> Builder:
     return build
 
 
+def _rewritten(value: Rendered, text: Callable[[str], str], template: str = "{}") -> Rendered:
+    """A numeric, which may have a text alone, with another text; the template has its decimal."""
+
+    def struct(one: str) -> str:
+        fields = f"value := {template.format(f'({one}).value')}, text := {text(f'({one}).text')}"
+        return f"CASE WHEN ({one}).text IS NOT NULL THEN struct_pack({fields}) END"
+
+    return Rendered(f"CAST({once(value.sql, struct)} AS {duckdb_type(value.storage)})", value.storage)
+
+
 def _scale(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    if has_texts_alone(arguments[0]):
+        scale = once(f"({arguments[0].sql}).text", lambda text: _unless_special(text, scale_of_text(text)))
+        return Rendered(scale, Plain.INT32)
     number = number_of(arguments[0])
     return Rendered(f"CASE WHEN {number.value.sql} IS NOT NULL THEN {number.scale} END", Plain.INT32)
 
 
+def _unless_special(text: str, outcome: str) -> str:
+    return f"CASE WHEN {text} NOT IN {SPECIAL} THEN {outcome} END"
+
+
 def trimmed(value: Rendered) -> Rendered:
     """A numeric without the zeros at its end: equal values are written alike."""
+    if has_texts_alone(value):
+        return _rewritten(value, _without_zeros)
     number = number_of(value).value
     if not _digits(number).scale:
         return written(number, "0")
@@ -214,47 +250,33 @@ def trimmed(value: Rendered) -> Rendered:
     return written(number, scale)
 
 
+def _without_zeros(text: str) -> str:
+    return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
+
+
 def _shown(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     """A numeric with so many digits behind the point, at least as many as it needs."""
-    number, digits = number_of(arguments[0]), arguments[1].sql
-    if isinstance(arguments[0].storage, Written) and arguments[0].number is None:
-        return written(number.value, f"greatest({number.scale}, {digits})")
-    return written(number.value, digits)
+    value, digits = arguments
+    if not has_texts_alone(value):
+        return written(number_of(value).value, digits.sql)
 
+    def longer(text: str) -> str:
+        scale = scale_of_text(text)
+        point = f"CASE WHEN {scale} = 0 THEN '.' ELSE '' END"
+        padded = f"{text} || {point} || repeat('0', {digits.sql} - {scale})"
+        return f"CASE WHEN {digits.sql} > {scale} AND {text} NOT IN {SPECIAL} THEN {padded} ELSE {text} END"
 
-def _beyond(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    """NULL: a number that is too long to be summed as a decimal is Spark's to compute with."""
-    [value] = arguments
-    if not isinstance(value.storage, Written):
-        raise NotWritten("beyond of a decimal")
-    number = number_of(value).value.sql
-    limit = f"CAST(1{'0' * MOST_BEFORE} AS DECIMAL(38, 0))"
-    condition = f"{number} <= -{limit} OR {number} >= {limit}"
-    return Rendered(unless(condition, f"CAST(NULL AS {duckdb_type(value.storage)})"), value.storage)
-
-
-def _long_sum(_: Call, arguments: Sequence[Rendered]) -> Rendered:
-    total, numbers = arguments
-    if not isinstance(numbers.storage, ListOf) or not isinstance(numbers.storage.element, Written):
-        raise NotWritten("a sum of long numbers")
-    number = number_of(total)
-    checked = unless(f"len({numbers.sql}) > 0", number.value.sql)
-    result = trimmed(Rendered(checked, number.value.storage))
-    return Rendered(
-        f"CASE WHEN {numbers.sql} IS NOT NULL THEN {result.sql} END", result.storage, result.number
-    )
+    return _rewritten(value, longer)
 
 
 NUMERICS: Final[Mapping[int, Builder]] = {
     functions.NUMERIC_ADD: _sum("+"),
     functions.NUMERIC_SUB: _sum("-"),
     functions.NUMERIC_MUL: _product,
-    **dict.fromkeys((functions.NUMERIC_ABS, functions.ABS_NUMERIC), _same_digits("abs({})")),
-    functions.NUMERIC_UMINUS: _same_digits("(-{})"),
+    **dict.fromkeys((functions.NUMERIC_ABS, functions.ABS_NUMERIC), _same_digits("abs({})", _MAGNITUDE)),
+    functions.NUMERIC_UMINUS: _same_digits("(-{})", _NEGATED),
     functions.NUMERIC_UPLUS: lambda _, arguments: arguments[0],
     functions.SCALE: _scale,
     functions.TRIM_SCALE: lambda _, arguments: trimmed(arguments[0]),
     SHOWN: _shown,
-    BEYOND: _beyond,
-    LONG_SUM: _long_sum,
 }

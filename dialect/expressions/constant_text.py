@@ -18,6 +18,14 @@ _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
 _FLOAT: Final = re.compile(rf"{_NUMBER.pattern}|nan|[+-]?inf(inity)?")
 
 
+SPECIAL_NUMBERS: Final = {
+    "nan": "NaN",
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), "Infinity"),
+    **dict.fromkeys(("-inf", "-infinity"), "-Infinity"),
+}
+"""How PostgreSQL reads numerics that are no numbers, and how it writes them."""
+
+
 def is_numeric(storage: Storage) -> bool:
     """Whether a numeric is stored so."""
     return isinstance(storage.value if isinstance(storage, Written) else storage, Decimal)

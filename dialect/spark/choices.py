@@ -11,7 +11,6 @@ from dialect.spark.equality import comparable
 from dialect.spark.numbers.shadows import is_computed, shadow_of
 from dialect.spark.numbers.written import (
     converted,
-    holds,
     is_whole,
     is_written_number,
     number_of,
@@ -54,7 +53,7 @@ def _with_number(whole: Rendered, conditions: Sequence[str], values: Sequence[Re
     common = reduce(comparison_storage, decimals)
     assert isinstance(common, Decimal)
     whole_numbers = all(
-        number.whole and isinstance(present, Decimal) and holds(common, present)
+        number.whole and isinstance(present, Decimal) and common.holds(present)
         for number, present in zip(numbers, decimals, strict=True)
     )
     amounts = [converted(number.value, common).sql for number in numbers]

@@ -15,7 +15,6 @@ from dialect.spark.moments import LAST_TIMESTAMP, timestamp_of_date
 from dialect.spark.numbers.shadows import is_computed, is_near, shadow_of
 from dialect.spark.numbers.written import (
     converted,
-    holds,
     is_whole,
     is_written_number,
     number_of,
@@ -66,7 +65,7 @@ def _compared_in_common(symbol: str, left: Rendered, right: Rendered) -> str:
     """Decimals of which none holds both, such as numeric(38) and numeric(30, 12), have keys in common."""
     common = comparison_storage(left.storage, right.storage)
     if isinstance(common, Decimal) and not all(
-        isinstance(value.storage, Decimal) and holds(common, value.storage) for value in (left, right)
+        isinstance(value.storage, Decimal) and common.holds(value.storage) for value in (left, right)
     ):
         return _compared_by_keys(symbol, left, right, common)
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"

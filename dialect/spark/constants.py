@@ -20,7 +20,15 @@ from catalog.postgres.storage import (
 )
 from catalog.postgres.types import UUID, SqlType
 from dialect.expressions.array_text import elements_of
-from dialect.expressions.constant_text import boolean, digits_of, floating, integer, is_numeric, read_moment
+from dialect.expressions.constant_text import (
+    SPECIAL_NUMBERS,
+    boolean,
+    digits_of,
+    floating,
+    integer,
+    is_numeric,
+    read_moment,
+)
 from dialect.expressions.interval_text import read_interval
 from dialect.expressions.moment_text import has_zone, read_date, read_time, read_timestamp
 from dialect.expressions.storages import unsupported
@@ -28,11 +36,6 @@ from dialect.spark.moments import date_of, long, timestamp_of
 from dialect.spark.numbers.written import converted
 from dialect.spark.rendered import Rendered, cast, interval, spark_type, text_literal
 
-_SPECIAL: Final = {
-    "nan": "NaN",
-    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), "Infinity"),
-    **dict.fromkeys(("-inf", "-infinity"), "-Infinity"),
-}
 _HEX: Final = re.compile(r"\\x([0-9a-f]*)")
 
 
@@ -57,8 +60,8 @@ def constant(text: str | None, type_: SqlType, storage: Storage) -> Rendered:
 def numeric(text: str) -> Rendered:
     """A numeric with its own precision and scale."""
     word = text.strip().lower()
-    if word in _SPECIAL:
-        return _text_alone(_SPECIAL[word])
+    if word in SPECIAL_NUMBERS:
+        return _text_alone(SPECIAL_NUMBERS[word])
     written, storage = digits_of(text)
     if storage.precision <= MAX_DIGITS:
         return cast(f"'{written}'", storage)

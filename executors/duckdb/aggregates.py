@@ -11,12 +11,12 @@ from catalog.postgres.types import FLOAT4, FLOAT8, NUMERIC, SqlType
 from dialect.duckdb.division import divided
 from dialect.duckdb.equality import (
     any_of,
-    comparable,
     extreme,
     forms,
     group_key,
     group_value,
     is_negative_zero,
+    sort_key,
 )
 from dialect.duckdb.numbers import value_of
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, unless
@@ -89,7 +89,7 @@ def _aggregated(call: AggregateCall, inputs: Mapping[int, Rendered], write: Writ
         case functions.ARRAY_AGG_ANYNONARRAY if not call.distinct:
             return _listed(call, value, inputs, write, condition)
         case functions.COUNT_ANY if call.distinct:
-            return Rendered(f"count(DISTINCT {comparable(value).sql}){condition}", Plain.INT64)
+            return Rendered(f"count(DISTINCT {sort_key(value)}){condition}", Plain.INT64)
         case functions.COUNT_ANY:
             return _counted(value, condition)
         case function if function in _SUMS and not call.distinct:
@@ -134,7 +134,7 @@ def bigint(sql: str) -> str:
 def order_by(order: Order, value: Rendered) -> str:
     """A key of an order, by PostgreSQL's order of values."""
     direction = "DESC" if order.descending else "ASC"
-    return f"{comparable(value).sql} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+    return f"{sort_key(value)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
 
 def _counted(value: Rendered, condition: str = "") -> Rendered:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from catalog.postgres.storage import Plain, Storage
+from catalog.postgres.storage import Plain, Storage, Written
 from dialect.duckdb.equality import comparable
-from dialect.duckdb.numbers import converted
+from dialect.duckdb.numbers import converted, has_texts_alone
 from dialect.duckdb.rendered import NotWritten, Rendered
 from dialect.expressions.storages import comparison_storage
 
@@ -40,5 +40,7 @@ def key_hash(values: Sequence[tuple[Rendered, Storage]]) -> str:
 
 
 def _hashed(value: Rendered, storage: Storage) -> str:
+    if has_texts_alone(value) and isinstance(value.storage, Written) and value.storage.value == storage:
+        return f"({value.sql}).value"  # one hash for all that have a text alone
     sql = converted(comparable(value), storage).sql
     return f"({sql} + 0.0)" if storage is Plain.FLOAT64 else sql  # -0 as 0

@@ -174,7 +174,7 @@ def order_key(rendered: Rendered, decimal: Decimal) -> str:
     """
     if is_whole(rendered):
         value = number_of(rendered).value
-        if isinstance(value.storage, Decimal) and holds(decimal, value.storage):
+        if isinstance(value.storage, Decimal) and decimal.holds(value.storage):
             return f"CASE WHEN {value.sql} IS NOT NULL THEN {_key('0', value.sql, _EXACT, decimal)} END"
         rendered = Rendered(converted(value, Written(decimal)).sql, Written(decimal))
     moved = converted(rendered, Written(decimal))
@@ -258,7 +258,7 @@ def _kept(rendered: Rendered, storage: Written) -> Rendered:
     number = Number(rendered, str(present.scale), whole=True)
     value = (
         cast(rendered.sql, wanted).sql
-        if holds(wanted, present)
+        if wanted.holds(present)
         else _if_it_fits(rendered.sql, present, wanted)
     )
     sql = f"CAST({_unless_null(rendered.sql, value, _plain(rendered.sql))} AS {spark_type(storage)})"
@@ -270,7 +270,7 @@ def _moved(rendered: Rendered, wanted: Decimal) -> Rendered:
     assert isinstance(rendered.storage, Written) and isinstance(rendered.storage.value, Decimal)
     present = rendered.storage.value
     value, text = fields_of(rendered.sql)
-    fits = cast(value, wanted).sql if holds(wanted, present) else _if_it_fits(value, present, wanted)
+    fits = cast(value, wanted).sql if wanted.holds(present) else _if_it_fits(value, present, wanted)
     rest = (
         f"trim(TRAILING '0' FROM CASE WHEN instr({text}, '.') > 0 THEN substring_index({text}, '.', -1) END)"
     )
@@ -280,13 +280,6 @@ def _moved(rendered: Rendered, wanted: Decimal) -> Rendered:
     storage = Written(wanted)
     sql = f"CAST({_unless_null(rendered.sql, moved, text)} AS {spark_type(storage)})"
     return Rendered(sql, storage, rendered.number)
-
-
-def holds(wanted: Decimal, present: Decimal) -> bool:
-    """Whether every number of the present decimal is one of the wanted."""
-    return (
-        wanted.scale >= present.scale and wanted.precision - wanted.scale >= present.precision - present.scale
-    )
 
 
 def _if_it_fits(value: str, present: Decimal, wanted: Decimal) -> str:
