@@ -9,7 +9,7 @@ from typing import Final
 from catalog.errors import FeatureNotSupported
 from catalog.postgres.storage import FREE_NUMERIC, MAX_DIGITS, NO_DIGITS, Padded, Plain, Storage
 from catalog.postgres.types import UUID, SqlType
-from dialect.duckdb.long_arithmetic import number_of_text
+from dialect.duckdb.numbers import number_of_text
 from dialect.duckdb.rendered import NotWritten, Rendered, cast, text_literal
 from dialect.expressions.constant_text import (
     SPECIAL_NUMBERS,

@@ -49,13 +49,10 @@ def sort_key(rendered: Rendered) -> str:
 
 def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     """The comparison, in a type that holds both sides."""
-    decimal = _decimal_of_keys(left, right)
-    if decimal is not None:
-        one, other = (
-            number_key(value if has_texts_alone(value) else value_of(value), decimal)
-            for value in (left, right)
-        )
-        return f"({one} {symbol} {other})"
+    if has_texts_alone(left) or has_texts_alone(right):
+        decimal = comparison_storage(_decimal_of(left), _decimal_of(right))
+        assert isinstance(decimal, Decimal)
+        return f"({_key_among(left, decimal)} {symbol} {_key_among(right, decimal)})"
     left, right = comparable(left), comparable(right)
     if {left.storage, right.storage} == {Plain.DATE, Plain.TIMESTAMP}:
         left, right = _as_timestamp(left), _as_timestamp(right)
@@ -63,18 +60,11 @@ def compared(symbol: str, left: Rendered, right: Rendered) -> str:
     return f"({converted(left, common).sql} {symbol} {converted(right, common).sql})"
 
 
-def _decimal_of_keys(left: Rendered, right: Rendered) -> Decimal | None:
-    """The decimal in the keys by which two numerics are compared.
-
-    None where their decimals are compared: because there always are some, or because a number that is a text
-    beside the one decimal might be a number of the other. An error then leaves the comparison to Spark.
-    """
-    long = [value for value in (left, right) if has_texts_alone(value)]
-    if not long:
-        return None
-    common = comparison_storage(_decimal_of(left), _decimal_of(right))
-    assert isinstance(common, Decimal)
-    return common if all(_decimal_of(value) == common for value in long) else None
+def _key_among(value: Rendered, decimal: Decimal) -> str:
+    """The key of a numeric among numerics that this decimal is for."""
+    return number_key(
+        converted(value, Written(decimal)) if has_texts_alone(value) else value_of(value), decimal
+    )
 
 
 def _decimal_of(value: Rendered) -> Decimal:

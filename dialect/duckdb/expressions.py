@@ -149,7 +149,8 @@ def _case(conditions: Sequence[str], values: Sequence[Rendered]) -> Rendered:
         common = reduce(comparison_storage, (number.value.storage for number in numbers))
         amounts = [converted(number.value, common).sql for number in numbers]
         scale = _branches(conditions, [number.scale for number in numbers])
-        number = Number(Rendered(_branches(conditions, amounts), common), scale)
+        amount = Rendered(_branches(conditions, amounts), common)
+        number = Number(amount, scale, all(number.whole for number in numbers))
     return Rendered(_branches(conditions, results), storage, number)
 
 

@@ -81,14 +81,18 @@ def _of_integers(symbol: str, storage: Plain) -> Builder:
 
 
 def _of_floats(symbol: str, storage: Plain) -> Builder:
-    """Arithmetic of finite floats whose result is finite: the rest follows rules of PostgreSQL's own."""
+    """Arithmetic of floats; what may overflow, vanish or divide by zero is left to Spark."""
 
     def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         left, right = (converted(argument, storage).sql for argument in arguments)
         result = cast(f"({left} {symbol} {right})", storage).sql
-        unsure = f"NOT isfinite({result}) OR NOT isfinite({left}) OR NOT isfinite({right})"
-        if symbol in "*/":
-            unsure += f" OR {result} = 0 AND {left} <> 0"
+        are_finite = f"isfinite({left}) AND isfinite({right})"
+        if symbol == "/":
+            unsure = f"NOT ({are_finite} AND isfinite({result})) OR {result} = 0 AND {left} <> 0"
+        else:
+            unsure = f"{are_finite} AND NOT isfinite({result})"
+        if symbol == "*":
+            unsure += f" OR {result} = 0 AND {left} <> 0 AND {right} <> 0"
         return Rendered(unless(unsure, result), storage)
 
     return build

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import reduce
 from typing import Final
 
-from catalog.postgres import storage as stored
+from catalog.postgres import functions
 from catalog.postgres.storage import FREE_NUMERIC, ListOf, Written
-from dialect.duckdb.numbers import SPECIAL, converted, text_of, trimmed
-from dialect.duckdb.rendered import Builder, NotWritten, Rendered, duckdb_type, named, once
+from dialect.duckdb.numbers import (
+    NUMERICS,
+    SPECIAL,
+    converted,
+    has_texts_alone,
+    number_of_text,
+    text_of,
+    trimmed,
+)
+from dialect.duckdb.rendered import Builder, NotWritten, Rendered, once
 from dialect.expressions.scalar import BEYOND, LONG_ADD, LONG_MULTIPLY, LONG_SUBTRACT, LONG_SUM, Call
 
 ARITHMETIC_FUNCTION: Final = "gavial_arithmetic"
@@ -52,14 +61,24 @@ def _of_any_length(operator: str) -> Builder:
     return build
 
 
-def number_of_text(text: str, storage: Written) -> Rendered:
-    """A number by its text, with its decimal where it has one."""
-    assert isinstance(storage.value, stored.Decimal)
-    behind = "length(rtrim(split_part(result, '.', 2), '0'))"
-    read = f"TRY_CAST(result AS {duckdb_type(storage.value)})"
-    value = f"CASE WHEN {behind} <= {storage.value.scale} THEN {read} END"
-    struct = f"CASE WHEN result IS NOT NULL THEN struct_pack(value := {value}, text := result) END"
-    return Rendered(f"CAST({named('result', text, struct)} AS {duckdb_type(storage)})", storage)
+def _of_specials_too(operator: str) -> Builder:
+    """By decimals, which an operand that is NaN or infinite has none of: then the outcome has none either."""
+
+    def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
+        result = NUMERICS[_BY_DECIMALS[operator]](call, arguments)
+        texts = list(map(text_of, arguments))
+        special = [
+            f"{text} IN {SPECIAL}"
+            for text, argument in zip(texts, arguments, strict=True)
+            if has_texts_alone(argument)
+        ]
+        if not special or not isinstance(result.storage, Written) or result.number is None:
+            return result
+        outcome = number_of_text(f"{ARITHMETIC_FUNCTION}('{operator}', {', '.join(texts)})", result.storage)
+        sql = f"CASE WHEN {' OR '.join(special)} THEN {outcome.sql} ELSE {result.sql} END"
+        return Rendered(sql, result.storage, replace(result.number, whole=False))
+
+    return build
 
 
 def beyond(_: Call, arguments: Sequence[Rendered]) -> Rendered:
@@ -91,7 +110,13 @@ def long_sum(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     )
 
 
+_BY_DECIMALS: Final = {
+    "+": functions.NUMERIC_ADD,
+    "-": functions.NUMERIC_SUB,
+    "*": functions.NUMERIC_MUL,
+}
 LONG_NUMBERS: Final[Mapping[int, Builder]] = {
+    **{function: _of_specials_too(operator) for operator, function in _BY_DECIMALS.items()},
     BEYOND: beyond,
     LONG_SUM: long_sum,
     LONG_ADD: _of_any_length("+"),

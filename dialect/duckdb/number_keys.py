@@ -6,19 +6,18 @@ Structs are compared field by field. Only the key of a number without a decimal 
 
 from __future__ import annotations
 
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal
+from collections.abc import Mapping
 from typing import Final
 
-from catalog.postgres import storage as stored
-from catalog.postgres.storage import FREE_NUMERIC, FREE_SCALE, MAX_DIGITS, Storage
+from catalog.postgres.storage import Decimal
 from dialect.duckdb.numbers import decimal_text, has_texts_alone
 from dialect.duckdb.rendered import Rendered, duckdb_type, once
 
 KEY_FUNCTION: Final = "gavial_number_key"
 """The name under which `key_of_text` is known in a database."""
 
-_RANK: Final = "TINYINT"
-KEY_TYPE: Final = f"STRUCT(rank {_RANK}, value {duckdb_type(FREE_NUMERIC.value)}, rest VARCHAR)"
+KEY_ARGUMENTS: Final = ("VARCHAR", "INTEGER", "INTEGER")
+KEY_TYPE: Final = "STRUCT(rank TINYINT, value VARCHAR, rest VARCHAR)"
 
 _RANKS: Final = {"NaN": 3, "Infinity": 2, "-Infinity": -2}
 _TOO_LONG: Final = 1
@@ -27,60 +26,52 @@ _TOO_LONG: Final = 1
 _EXACT: Final = "m"
 """Comes between what is a little less than the decimal and what is a little more."""
 
-_WHOLE_DIGITS: Final = MAX_DIGITS - FREE_SCALE
 _OPPOSITE: Final = str.maketrans("0123456789", "9876543210")
-_CUT: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_DOWN)
 
 
-def number_key(value: Rendered, decimal: stored.Decimal) -> str:
-    """The key of a numeric, which is stored as this decimal or, where it has none, as a text."""
+def number_key(value: Rendered, decimal: Decimal) -> str:
+    """The key of a numeric that is stored as this decimal or, where it has none, as a text; or as another."""
 
     def key(one: str) -> str:
-        exact = f"struct_pack(rank := 0::{_RANK}, value := ({one}).value, rest := '{_EXACT}')"
         return (
-            f"CASE WHEN ({one}).value IS NOT NULL THEN {exact} "
-            f"WHEN ({one}).text IS NOT NULL THEN {_typed(f'{KEY_FUNCTION}(({one}).text)', decimal)} END"
+            f"CASE WHEN ({one}).value IS NOT NULL THEN {_exact(f'({one}).value', decimal)} "
+            f"WHEN ({one}).text IS NOT NULL THEN {_of_text(f'({one}).text', decimal)} END"
         )
 
     if has_texts_alone(value):
         return once(value.sql, key)
-    assert isinstance(value.storage, stored.Decimal)
+    assert isinstance(value.storage, Decimal)
+    known = f"{value.sql} IS NOT NULL"
     if decimal.holds(value.storage):
-        return once(value.sql, lambda one: _whole_key(one, decimal))
-    text = decimal_text(value.sql, value.storage)
-    return f"CASE WHEN {value.sql} IS NOT NULL THEN {_typed(f'{KEY_FUNCTION}({text})', decimal)} END"
+        return f"CASE WHEN {known} THEN {_exact(value.sql, decimal)} END"
+    return f"CASE WHEN {known} THEN {_of_text(decimal_text(value.sql, value.storage), decimal)} END"
 
 
-def _whole_key(sql: str, decimal: stored.Decimal) -> str:
-    exact = (
-        f"struct_pack(rank := 0::{_RANK}, value := CAST({sql} AS {duckdb_type(decimal)}), rest := '{_EXACT}')"
-    )
-    return f"CASE WHEN {sql} IS NOT NULL THEN {exact} END"
+def _exact(sql: str, decimal: Decimal) -> str:
+    value = f"CAST({sql} AS {duckdb_type(decimal)})"
+    return f"struct_pack(rank := 0::TINYINT, value := {value}, rest := '{_EXACT}')"
 
 
-def _typed(key: str, decimal: Storage) -> str:
-    if decimal == FREE_NUMERIC.value:
-        return key
-    return f"CAST({key} AS STRUCT(rank {_RANK}, value {duckdb_type(decimal)}, rest VARCHAR))"
+def _of_text(text: str, decimal: Decimal) -> str:
+    key = f"{KEY_FUNCTION}({text}, {decimal.precision - decimal.scale}, {decimal.scale})"
+    return f"CAST({key} AS STRUCT(rank TINYINT, value {duckdb_type(decimal)}, rest VARCHAR))"
 
 
-def key_of_text(text: str) -> dict[str, object]:
-    """The key of a number by its text."""
+def key_of_text(text: str, whole_digits: int, scale: int) -> Mapping[str, object]:
+    """The key of a number, of which a decimal has so many digits before and behind the point."""
     if text in _RANKS:
-        return _key(_RANKS[text], Decimal(0), "")
-    before, _, behind = text.lstrip("-").partition(".")
-    is_negative = text.startswith("-")
-    if len(before) > _WHOLE_DIGITS:
-        magnitude = f"{len(before):06}{before}.{behind.rstrip('0')}"
-        if is_negative:
-            return _key(-_TOO_LONG, Decimal(0), magnitude.translate(_OPPOSITE) + "~")
-        return _key(_TOO_LONG, Decimal(0), magnitude)
-    cut = _CUT.quantize(Decimal(text), Decimal(1).scaleb(-FREE_SCALE))
-    rest = behind[FREE_SCALE:].rstrip("0")
-    if not rest:
-        return _key(0, cut, _EXACT)
-    return _key(0, cut, f"a{rest.translate(_OPPOSITE)}~" if is_negative else f"p{rest}")
+        return _key(_RANKS[text], "0", "")
+    sign, magnitude = ("-", text[1:]) if text.startswith("-") else ("", text)
+    before, _, behind = magnitude.partition(".")
+    if len(before) > max(whole_digits, 1) or (not whole_digits and before != "0"):
+        long = f"{len(before):06}{before}.{behind.rstrip('0')}"
+        return _key(-_TOO_LONG, "0", f"{long.translate(_OPPOSITE)}~") if sign else _key(_TOO_LONG, "0", long)
+    rest = behind[scale:].rstrip("0")
+    beside = _EXACT
+    if rest:
+        beside = f"a{rest.translate(_OPPOSITE)}~" if sign else f"p{rest}"
+    return _key(0, f"{sign}{before}.{behind[:scale]}0", beside)
 
 
-def _key(rank: int, value: Decimal, rest: str) -> dict[str, object]:
+def _key(rank: int, value: str, rest: str) -> Mapping[str, object]:
     return {"rank": rank, "value": value, "rest": rest}

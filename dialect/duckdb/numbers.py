@@ -9,8 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from catalog.postgres import functions
-from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Decimal, Padded, Plain, Storage, Written
-from dialect.duckdb.rendered import Builder, NotWritten, Number, Rendered, cast, duckdb_type, once, unless
+from catalog.postgres.storage import MAX_DIGITS, NO_DIGITS, Decimal, ListOf, Padded, Plain, Storage, Written
+from dialect.duckdb.rendered import (
+    Builder,
+    NotWritten,
+    Number,
+    Rendered,
+    cast,
+    duckdb_type,
+    named,
+    once,
+    unless,
+)
 from dialect.expressions.scalar import SHOWN, Call
 from dialect.expressions.storages import decimal
 
@@ -43,8 +53,13 @@ def converted(rendered: Rendered, storage: Storage) -> Rendered:
         case Decimal(), Written(value=Decimal()):
             number = Number(rendered, str(rendered.storage.scale))
             return _stored(number, storage)
+        case Written(), Written(value=Decimal()) if has_texts_alone(rendered):
+            return _moved(rendered, storage)
         case Written(), Written(value=Decimal()) if rendered.number is not None:
             return _stored(rendered.number, storage)
+        case ListOf(element=present), ListOf(element=wanted):
+            element = converted(Rendered("element", present), wanted).sql
+            return Rendered(f"list_transform({rendered.sql}, lambda element: {element})", storage)
         case Padded(length=int(length)), Padded(length=None):
             return Rendered(_padded(rendered.sql, length), storage)
         case Plain() | Decimal(), Plain() | Decimal():
@@ -62,6 +77,37 @@ def _stored(number: Number, storage: Written) -> Rendered:
     if wanted.scale < present.scale:
         raise NotWritten("a decimal with fewer digits behind the point")
     return Rendered(_struct(number, storage), storage, number)
+
+
+def _moved(value: Rendered, storage: Written) -> Rendered:
+    """A numeric that may have a text alone, with another decimal, which there is wherever one can be."""
+    present, wanted = value.storage, storage.value
+    assert isinstance(present, Written) and isinstance(present.value, Decimal) and isinstance(wanted, Decimal)
+    holds = wanted.holds(present.value)
+
+    def struct(one: str) -> str:
+        decimal = _read(f"({one}).text", wanted)
+        if holds:
+            there = f"CAST(({one}).value AS {duckdb_type(wanted)})"
+            decimal = f"CASE WHEN ({one}).value IS NOT NULL THEN {there} ELSE {decimal} END"
+        known = f"struct_pack(value := {decimal}, text := ({one}).text)"
+        return f"CASE WHEN ({one}).text IS NOT NULL THEN {known} END"
+
+    return Rendered(f"CAST({once(value.sql, struct)} AS {duckdb_type(storage)})", storage, value.number)
+
+
+def number_of_text(text: str, storage: Written) -> Rendered:
+    """A number by its text, with its decimal where it has one."""
+    assert isinstance(storage.value, Decimal)
+    struct = f"struct_pack(value := {_read('result', storage.value)}, text := result)"
+    known = named("result", text, f"CASE WHEN result IS NOT NULL THEN {struct} END")
+    return Rendered(f"CAST({known} AS {duckdb_type(storage)})", storage)
+
+
+def _read(text: str, wanted: Decimal) -> str:
+    """The decimal that a text is, NULL where it is none."""
+    behind = f"length(rtrim(split_part({text}, '.', 2), '0'))"
+    return f"CASE WHEN {behind} <= {wanted.scale} THEN TRY_CAST({text} AS {duckdb_type(wanted)}) END"
 
 
 def _struct(number: Number, storage: Written) -> str:
@@ -123,7 +169,9 @@ def number_of(rendered: Rendered) -> Number:
 def has_texts_alone(value: Rendered) -> bool:
     """Whether there may be numbers that have a text and no decimal."""
     storage = value.storage
-    return isinstance(storage, Written) and isinstance(storage.value, Decimal) and value.number is None
+    if not isinstance(storage, Written) or not isinstance(storage.value, Decimal):
+        return False
+    return value.number is None or not value.number.whole
 
 
 def value_of(rendered: Rendered) -> Rendered:

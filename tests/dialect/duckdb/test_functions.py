@@ -92,7 +92,8 @@ def test_functions_and_casts_give_what_postgresql_gives(
         if isinstance(asked.case.scalar, Call):
             tried.add(asked.case.scalar.function)
         found = values(database, asked.case, value)
-        for number, (told, expected) in enumerate(zip(asked.told, asked.expected, strict=True)):
+        outcomes = zip(asked.by_postgres, asked.expected_by_postgres, strict=True)
+        for number, (told, expected) in enumerate(outcomes):
             had += told.state is None
             if number not in found:
                 continue

@@ -191,4 +191,6 @@ def test_postgresql_reads_what_is_written_for_it(oracle: Oracle) -> None:
     for each in oracle.asked:
         columns = {place: f"{{{place}}}" for place in range(len(each.case.arguments))}
         if not any(character in each.case.name for character in "{}"):
-            assert oracle.told(each.case, write(each.case.scalar, columns)) == list(each.told), each.case.name
+            assert oracle.told(each.case, write(each.case.scalar, columns)) == list(each.by_postgres), (
+                each.case.name
+            )

@@ -59,7 +59,15 @@ class Asked:
     """A case and what PostgreSQL says of its rows."""
 
     case: Case
-    told: tuple[Told, ...]
+    by_postgres: tuple[Told, ...]
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        """What Spark is to give: an error where it is to compute with what has no decimal."""
+        return tuple(
+            _computed(self.case, row, told)
+            for row, told in zip(self.case.rows(), self.by_postgres, strict=True)
+        )
 
     @property
     def failing(self) -> list[int]:
@@ -83,6 +91,11 @@ class Asked:
     @property
     def expected(self) -> list[Value]:
         return [value_of(each.text, self.case.scalar.type) for each in self.told]
+
+    @property
+    def expected_by_postgres(self) -> list[Value]:
+        """The values that PostgreSQL has."""
+        return [value_of(each.text, self.case.scalar.type) for each in self.by_postgres]
 
 
 def _told(state: str | None, text: str | None) -> Told:
@@ -127,4 +140,4 @@ class Oracle:
             "SELECT pg_temp.attempt(e) FROM unnest(%s::text[]) WITH ORDINALITY AS t(e, n) ORDER BY n",
             (expressions,),
         )
-        return [_computed(case, row, _told(*each[0])) for row, each in zip(case.rows(), rows, strict=True)]
+        return [_told(*each[0]) for each in rows]
