@@ -20,6 +20,7 @@ from benchmarks.support.chart import Panel, draw
 from benchmarks.support.measure import Figures, Reading, Target, by_turn, judge, ratio, take_turns
 from benchmarks.support.processes import cpu_seconds
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
+from benchmarks.support.tpch_changes import SETTINGS, change_thousand
 from tests.support.answers.answering import check, wait_until_answered
 from tests.support.answers.tpch_data import QUERIES, load, text_of
 from tests.support.running.servers import Gavial, Server, gavial, postgres, processes_below
@@ -35,22 +36,7 @@ SHARE: Final = "median share of SELECT"
 CHEAPER: Final = "queries cheaper than the view"
 MANY: Final = "100 GROUP BYs, 5,000 rows"
 GROUP_BYS: Final = 100
-ORDERS: Final = 300
-LINES: Final = 700
 WARM_TURNS: Final = 2
-
-SETTINGS: Final = {"shared_buffers": "1GB", "work_mem": "64MB", "max_wal_size": "8GB"}
-"""PostgreSQL as somebody sets it up who computes such queries."""
-
-ORDERS_AT_ONE: Final = 1_500_000
-CHANGES: Final = (
-    "UPDATE orders SET o_totalprice = o_totalprice + 1, o_shippriority = o_shippriority + 1 WHERE ctid IN ("
-    "SELECT ctid FROM orders TABLESAMPLE BERNOULLI ({share}) REPEATABLE ({seed}) LIMIT {orders})",
-    "UPDATE lineitem SET l_quantity = l_quantity % 50 + 1, l_extendedprice = l_extendedprice + 1 "
-    "WHERE ctid IN ("
-    "SELECT ctid FROM lineitem TABLESAMPLE BERNOULLI ({share}) REPEATABLE ({seed}) LIMIT {lines})",
-)
-"""Rows anywhere in the tables; of each more are drawn than are changed."""
 
 TARGETS: Final = (
     Target(ALL, SHARE, REFRESH, None, "at most", 0.1),
@@ -148,12 +134,7 @@ class _Ways:
 
     def refresh(self, _turn: int) -> Figures:
         """Changes come, then the standing query is refreshed."""
-        share = 200 * ORDERS / (ORDERS_AT_ONE * self.scale)
-        seed = self.choice.randrange(1 << 30)
-        with self.user.transaction():
-            for statement in CHANGES:
-                text = statement.format(share=share, seed=seed, orders=ORDERS, lines=LINES)
-                self.user.execute(text.encode())
+        change_thousand(self.user, self.scale, self.choice.randrange(1 << 30))
         return self._measured(f"REFRESH STANDING QUERY {self.name}")
 
     def select(self, _turn: int) -> Figures:
