@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -30,7 +31,7 @@ from executors.auto import AutoExecutor
 from executors.duckdb.arrangements import Room
 from executors.duckdb.executor import DuckDBExecutor
 from executors.executor import Executor
-from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY, IN_PROCESS_ROWS
+from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY
 from executors.spark.executor import SparkExecutor
 from planner.cost import weights
 from planner.plan import Planned, plan
@@ -86,7 +87,7 @@ class Bench:
     def __post_init__(self) -> None:
         """Room for arrangements beside what Spark leaves behind."""
         room = Room(Path(self.laboratory.warehouse.root), ARRANGEMENT_SPACE)
-        self.small = DuckDBExecutor(IN_PROCESS_ROWS, IN_PROCESS_MEMORY, room)
+        self.small = DuckDBExecutor(math.inf, IN_PROCESS_MEMORY, room)
 
     @property
     def auto(self) -> AutoExecutor:

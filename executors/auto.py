@@ -18,7 +18,7 @@ from typing import Final
 from catalog.errors import Error
 from catalog.queries.arrangements import ArrangementRow
 from dialect.expressions.environment import Environment
-from executors.duckdb.abilities import limits, unwritten
+from executors.duckdb.abilities import limits, row_bytes, unwritten
 from executors.duckdb.arrangements import Room
 from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import GaveUp, NotComputed, OutOfMemory
@@ -35,15 +35,16 @@ _KEPT_SUBPLANS: Final = 1000
 
 
 class AutoEngine(Engine):
-    """Spark, and DuckDB in this process for what is small."""
+    """Spark, and DuckDB in this process for what fits its memory and is cheaper there."""
 
     name = "DuckDB and Spark"
 
     def __init__(self, spark: Engine, settings: EngineSettings) -> None:
         self._spark = spark
-        self._most_rows = settings.in_process_rows
+        self._most_rows = math.inf if settings.in_process_rows is None else float(settings.in_process_rows)
+        self._most_bytes = settings.in_process_memory
         room = Room(settings.scratch, settings.arrangement_space)
-        self._in_process = DuckDBExecutor(settings.in_process_rows, settings.in_process_memory, room)
+        self._in_process = DuckDBExecutor(self._most_rows, self._most_bytes, room)
         self._needs_spark = threading.Event()
 
     @staticmethod
@@ -58,11 +59,16 @@ class AutoEngine(Engine):
     def engines(
         self, plan: DeltaPlan, schemas: Mapping[int, Schema], environment: Environment
     ) -> tuple[EngineLimits, ...]:
-        """DuckDB for what is written for it and small, and Spark; Spark alone if no rows are allowed."""
+        """DuckDB for what is written for it and fits its memory, and Spark; that alone if no rows may."""
         spark = self._spark.engines(plan, schemas, environment)
         if self._most_rows == 0:
             return spark
-        return (replace(limits(self._most_rows), unable=unwritten(plan, schemas, environment)), *spark)
+        in_process = replace(
+            limits(self._most_rows, self._most_bytes),
+            unable=unwritten(plan, schemas, environment),
+            row_bytes=row_bytes(plan, schemas),
+        )
+        return (in_process, *spark)
 
     def foresee(self, engines: Collection[str]) -> None:
         """Have Spark started before the first firing on it is asked for."""

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-IN_PROCESS_ROWS: Final = 2_000_000
 IN_PROCESS_MEMORY: Final = 2**30
 ARRANGEMENT_SPACE: Final = 4 * 2**30
 
@@ -16,8 +15,9 @@ ARRANGEMENT_SPACE: Final = 4 * 2**30
 class EngineSettings:
     """Which engine computes, a directory for what it leaves behind, and what was asked for Spark.
 
-    `in_process_rows` and `in_process_memory` (bytes) bound what a firing in this process may read of changed
-    rows, and use; `arrangement_space` the bytes of the rows that are kept to be looked up by key.
+    `in_process_memory` bounds the bytes that a firing in this process may use, `in_process_rows`, if anybody
+    gives it, the changed rows that it may read; `arrangement_space` the bytes of the rows that are kept to be
+    looked up by key.
     `spark_memory` counts bytes too. `engine` is one of `executors.engines.ENGINES`.
     """
 
@@ -25,7 +25,7 @@ class EngineSettings:
     spark_master: str | None = None
     spark_remote: str | None = None
     spark_memory: int | None = None
-    in_process_rows: int = IN_PROCESS_ROWS
+    in_process_rows: int | None = None
     in_process_memory: int = IN_PROCESS_MEMORY
     arrangement_space: int = ARRANGEMENT_SPACE
     engine: str = "auto"

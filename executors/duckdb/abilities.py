@@ -8,6 +8,7 @@ from typing import Final
 from dialect.duckdb.rendered import NotWritten
 from dialect.expressions.environment import Environment
 from executors.duckdb.compile import compile_subplan
+from executors.duckdb.widths import width
 from executors.rows import Schema
 from planner.cost.engines import EngineLimits
 from planner.cost.weights import IN_PROCESS
@@ -17,9 +18,32 @@ READ_TO_CHANGED: Final = 10
 """A firing may read so many times as many rows as may have changed: most of them are only looked at."""
 
 
-def limits(most_rows: float) -> EngineLimits:
-    """What firings it computes where so many changed rows are allowed."""
-    return EngineLimits(IN_PROCESS, most_rows, READ_TO_CHANGED * most_rows)
+CONTENTS_SHARE: Final = 0.5
+"""The share of the memory in which contents that are read again and again may be held."""
+
+_BESIDE: Final = 32
+"""The bytes that a row takes in a hash table besides its values."""
+
+
+def limits(most_rows: float, most_bytes: float) -> EngineLimits:
+    """What firings it computes where so many changed rows, and this much memory, are allowed."""
+    return EngineLimits(
+        IN_PROCESS, most_rows, READ_TO_CHANGED * most_rows, (1.0 - CONTENTS_SHARE) * most_bytes
+    )
+
+
+def row_bytes(plan: DeltaPlan, schemas: Mapping[int, Schema]) -> Mapping[int, float]:
+    """About how many bytes a row takes that a subplan holds, by the buffer that the subplan writes.
+
+    It is as wide as the widest row that the subplan reads or writes.
+    """
+    widths = {
+        number: sum(width(storage) for storage in schema.values()) for number, schema in schemas.items()
+    }
+    return {
+        subplan.writes: float(_BESIDE + max(widths[buffer] for buffer in (subplan.writes, *subplan.reads)))
+        for subplan in plan.subplans
+    }
 
 
 def unwritten(plan: DeltaPlan, schemas: Mapping[int, Schema], environment: Environment) -> Mapping[int, str]:

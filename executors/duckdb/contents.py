@@ -124,6 +124,11 @@ class Contents:
         if (held := self._held.pop(folder, None)) is not None:
             self._connection.execute(f"DROP TABLE IF EXISTS {held.table}")
 
+    @property
+    def are_empty(self) -> bool:
+        """Whether nothing is held."""
+        return not self._held
+
     def clear(self) -> None:
         """Forget everything: the next firings read files."""
         for folder in list(self._held):

@@ -14,6 +14,7 @@ from catalog.errors import EngineFailed
 from catalog.queries.arrangements import ArrangementRow
 from dialect.duckdb.rendered import NotWritten
 from dialect.expressions.environment import Environment
+from executors.duckdb.abilities import CONTENTS_SHARE
 from executors.duckdb.arrangements import Arrangements, Room
 from executors.duckdb.compile import Statement, compile_subplan
 from executors.duckdb.contents import FEWEST_ROWS, Contents
@@ -26,6 +27,7 @@ from planner.cost.weights import IN_PROCESS
 from planner.delta.weighted import Subplan
 
 _KEPT_STATEMENTS: Final = 1000
+_DROPPED: Final = "it needed the memory of tables that were held to be read again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class DuckDBExecutor:
     """One database in memory, which holds contents that are read again and again; used by one thread."""
 
     def __init__(
-        self, most_rows: int, most_bytes: int, room: Room, fewest_held_rows: int = FEWEST_ROWS
+        self, most_rows: float, most_bytes: int, room: Room, fewest_held_rows: int = FEWEST_ROWS
     ) -> None:
         self._most_rows = most_rows
         self._most_bytes = most_bytes
@@ -59,6 +61,17 @@ class DuckDBExecutor:
         statement = self.statement(firing.subplan, firing.schemas, firing.environment)
         if rows_in > self._most_rows:
             raise NotComputed(f"{rows_in} changed rows")
+        try:
+            return Outcome(self._computed(firing, buffers, statement), rows_in, 1, IN_PROCESS)
+        except OutOfMemory:
+            if not self._drop_contents():
+                raise
+        # What is held is only kept to be read again, and may have taken half of the memory.
+        rows = self._computed(firing, buffers, statement)
+        return Outcome(rows, rows_in, 1, IN_PROCESS, reason=_DROPPED, repeated=True)
+
+    def _computed(self, firing: Firing, buffers: Buffers, statement: Statement) -> pa.Table:
+        """The rows of a statement."""
         with self._errors_as_not_computed():
             database = self._opened()
             stepping = Stepping(
@@ -70,8 +83,14 @@ class DuckDBExecutor:
                 buffers=buffers,
                 most_rows=self._most_rows,
             )
-            rows = stepping.run().cast(arrow_schema(firing.schema))
-        return Outcome(rows, rows_in, 1, IN_PROCESS)
+            return stepping.run().cast(arrow_schema(firing.schema))
+
+    def _drop_contents(self) -> bool:
+        """Give back the memory of contents that are held; False where there were none."""
+        if self._database is None or self._database.contents.are_empty:
+            return False
+        self._database.contents.clear()
+        return True
 
     def statement(
         self, subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment
@@ -119,8 +138,6 @@ class DuckDBExecutor:
         except NotWritten as reason:
             raise NotComputed(str(reason)) from None
         except duckdb.OutOfMemoryException as error:
-            if self._database is not None:
-                self._database.contents.clear()
             raise OutOfMemory("more memory than --in-process-memory is needed") from error
         except (duckdb.Error, pa.ArrowException) as error:
             raise GaveUp(str(error).partition("\n")[0]) from error
@@ -128,7 +145,8 @@ class DuckDBExecutor:
     def _opened(self) -> _Database:
         if self._database is None:
             connection = open_database(self._most_bytes)
-            contents = Contents(connection, self._most_bytes // 2, self._fewest_held_rows)
+            statements = Statements(connection, self._most_bytes)
+            contents = Contents(connection, int(CONTENTS_SHARE * self._most_bytes), self._fewest_held_rows)
             arrangements = Arrangements(lambda: open_database(self._most_bytes), self._room)
-            self._database = _Database(connection, Statements(connection), contents, arrangements)
+            self._database = _Database(connection, statements, contents, arrangements)
         return self._database

@@ -5,6 +5,7 @@ The names are the same in every firing of a subplan, so that its statements are,
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,22 +15,24 @@ import duckdb
 import pyarrow as pa
 
 _KEPT_STATEMENTS: Final = 2000
+_ROWS_AT_ONCE: Final = 100_000
 
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result makes an extra copy", UserWarning)
 
 
 class Statements:
-    """Runs SELECTs in a database; each is parsed once."""
+    """Runs SELECTs in a database; each is parsed once. None may give more than `most_bytes`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, most_bytes: float = math.inf) -> None:
         self.connection = connection
+        self._most_bytes = most_bytes
         self._parsed: dict[str, duckdb.Statement] = {}
 
     def rows(self, sql: str, inputs: Inputs) -> pa.Table:
         """The rows of a SELECT over these inputs; `sql` has names of all of their files that it reads.
 
         A relation (`sql`) would be bound once when it is made, and once more when it is run, which costs more
-        than the copy that is made here.
+        than the copy that is made here. The database's own limit does not count what it has handed over.
         """
         if sql not in self._parsed:
             if len(self._parsed) >= _KEPT_STATEMENTS:
@@ -37,7 +40,15 @@ class Statements:
             [self._parsed[sql]] = self.connection.extract_statements(sql)
         inputs.register(self.connection)
         named = {name: paths for name, paths in inputs.files.items() if f"${name}," in sql}
-        return self.connection.execute(self._parsed[sql], named).to_arrow_table()
+        reader = self.connection.execute(self._parsed[sql], named).to_arrow_reader(_ROWS_AT_ONCE)
+        assert reader is not None
+        batches, size = list[pa.RecordBatch](), 0
+        for batch in reader:
+            batches.append(batch)
+            size += batch.nbytes
+            if size > self._most_bytes:
+                raise duckdb.OutOfMemoryException(f"the rows of a statement take {size} bytes and more")
+        return pa.Table.from_batches(batches, reader.schema)
 
 
 @dataclass(slots=True)

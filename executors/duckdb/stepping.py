@@ -54,7 +54,7 @@ class Stepping:
     arrangements: Arrangements
     firing: Firing
     buffers: Buffers
-    most_rows: int
+    most_rows: float
     views: dict[str, str] = field(default_factory=dict)
     computed: dict[str, pa.Table] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=Inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +21,35 @@ Places: TypeAlias = NDArray[np.intp]
 """For each firing the place of its engine among all engines."""
 
 
+_MEGABYTE: Final = 2**20
+
+
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
     """What is known of an engine before it computes anything.
 
-    `most_changed`, `most_read`: so many changed rows, and rows in all, it may be given. `unable`: why it
-    cannot compute a subplan, by the buffer that the subplan writes.
+    `most_changed`, `most_read`: so many changed rows, and rows in all, it may be given. `most_bytes`: so much
+    memory the rows may take that it holds at once. By the buffer that a subplan writes: `unable`, why it
+    cannot compute the subplan, and `row_bytes`, what a row takes that is held for it.
     """
 
     name: str
     most_changed: float = inf
     most_read: float = inf
+    most_bytes: float = inf
     unable: Mapping[int, str] = field(default_factory=dict)
+    row_bytes: Mapping[int, float] = field(default_factory=dict)
 
     def is_boundless(self, writes: int) -> bool:
         """Whether it may compute every firing of a subplan."""
-        return writes not in self.unable and self.most_changed == self.most_read == inf
+        return writes not in self.unable and self.most_changed == self.most_read == self.most_bytes == inf
 
     def is_able(self, writes: int, features: Features) -> NDArray[np.bool_]:
         """Whether it may compute each of these firings of a subplan."""
-        is_small = (features.changes <= self.most_changed) & (rows_read(features) <= self.most_read)
-        return is_small & (writes not in self.unable)
+        fits: NDArray[np.bool_] = self._bytes(writes, features) <= self.most_bytes
+        if self.most_changed < inf or self.most_read < inf:
+            fits &= (features.changes <= self.most_changed) & (rows_read(features) <= self.most_read)
+        return fits & (writes not in self.unable)
 
     def why_not(self, writes: int, features: Features) -> str | None:
         """Why it may not compute a firing; None where it may."""
@@ -53,7 +61,14 @@ class EngineLimits:
         ):
             if rows[0] > most:
                 return f"{rows[0]:.0f} {what}, and at most {most:.0f} are computed in the process"
+        if (size := self._bytes(writes, features)[0]) > self.most_bytes:
+            free = f"{self.most_bytes / _MEGABYTE:.0f} MB"
+            return f"about {size / _MEGABYTE:.0f} MB are needed, and {free} are free in the process"
         return None
+
+    def _bytes(self, writes: int, features: Features) -> Vector:
+        """About how much memory the rows take that each firing holds at once."""
+        return self.row_bytes.get(writes, 0.0) * features.held
 
 
 @dataclass(frozen=True, slots=True)

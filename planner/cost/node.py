@@ -22,11 +22,15 @@ Formula: TypeAlias = Callable[["FiringInputs", Sequence[RowCounts]], RowCounts]
 
 @dataclass(frozen=True, slots=True)
 class BufferRows:
-    """A buffer's content before each firing and after it, and the change between them."""
+    """A buffer's content before each firing and after it, and the change between them.
+
+    `fresh`: the rows of the content before that no firing has read as content yet.
+    """
 
     before: Content
     after: Content
     change: RowCounts
+    fresh: Share = 0.0
 
     @property
     def new_share(self) -> Vector:

@@ -32,28 +32,30 @@ class Weights:
     joined: float = 1.1e-6
     gathered: float = 0.75e-6
     written: float = 1.5e-6
+    fresh: float = 0.0
     latency: float = 1.5
 
 
 DEFAULTS: Final[Mapping[str, Weights]] = MappingProxyType(
     {
         IN_PROCESS: Weights(
-            jobs=0.008,
-            operators=0.001,
-            changes=0.1e-6,
-            contents=0.05e-6,
+            jobs=0.005,
+            operators=0.002,
+            changes=0.12e-6,
+            contents=0.1e-6,
             keyed=0.0,
-            looked_up=1.0e-6,
-            found=0.2e-6,
-            joined=0.15e-6,
-            gathered=0.15e-6,
-            written=1.0e-6,
+            looked_up=0.15e-6,
+            found=0.15e-6,
+            joined=0.05e-6,
+            gathered=0.04e-6,
+            written=0.12e-6,
+            fresh=0.03e-6,
         ),
         SPARK: Weights(),
     }
 )
-"""The weights of each engine before anything was measured; those in the process as `benchmarks/firing.py` has
-them."""
+"""The weights of each engine before anything was measured; those in the process as they were fitted to
+the runs of `benchmarks/predictions.py`."""
 
 
 def default_weights(engine: str) -> Weights:

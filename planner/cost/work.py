@@ -21,7 +21,10 @@ class Features:
     `jobs`: jobs started, one for each firing to which anything arrived. `operators`: joins and groupings with
     a change. `changes`, `contents`: rows read of either, `contents` of those that are scanned. `keyed`: rows
     of the contents that are read by key; `looked_up`, `found`: keys looked up in them, and rows found.
-    `joined`, `gathered` (grouped, or met with their group), `written`: rows.
+    `joined`, `gathered` (grouped, or met with their group), `written`: rows. `fresh`: rows of contents
+    that are read as such for the first time, and may be kept in another form from then on.
+    `held`: rows that are in memory at once, of groups, of the smaller sides of joins and of what is written;
+    they take memory, and no work of their own.
     """
 
     jobs: Vector
@@ -34,6 +37,8 @@ class Features:
     joined: Vector
     gathered: Vector
     written: Vector
+    fresh: Vector
+    held: Vector = field(default_factory=lambda: np.zeros(1))
 
     @property
     def matrix(self) -> Vector:
@@ -43,10 +48,11 @@ class Features:
     @property
     def last(self) -> Features:
         """Those of the last firing."""
-        return Features(*(getattr(self, name)[-1:] for name in FEATURES))
+        return Features(*(getattr(self, feature.name)[-1:] for feature in fields(Features)))
 
 
-FEATURES: Final = tuple(feature.name for feature in fields(Features))
+FEATURES: Final = tuple(feature.name for feature in fields(Features) if feature.name != "held")
+"""Those that are work."""
 
 
 def vector_of(weights: Weights) -> Vector:
@@ -98,7 +104,8 @@ class Beside:
 class SubplanWork:
     """The parts of a subplan's work: nodes whose rows are joined or gathered, and when each part is done.
 
-    `keyed`: the leaves that are read by key; all others are scanned.
+    `keyed`: the leaves that are read by key; all others are scanned. `holding`: the nodes that keep rows in
+    memory until they are done.
     """
 
     reads: frozenset[int]
@@ -108,6 +115,7 @@ class SubplanWork:
     operators: Counter[Precondition] = field(default_factory=Counter)
     joined: list[NodeEstimate] = field(default_factory=list)
     gathered: list[NodeEstimate] = field(default_factory=list)
+    holding: list[NodeEstimate] = field(default_factory=list)
     look_ups: list[LookUp] = field(default_factory=list)
 
     def features(self, firing: FiringInputs, outcome: NodeEstimate) -> Features:
@@ -140,8 +148,16 @@ class SubplanWork:
             found=sum((_found(firing, one) * likely[one.when] for one in self.look_ups), none),
             joined=sum((firing.rows(node).gross for node in self.joined), none),
             gathered=sum((firing.rows(node).gross for node in self.gathered), none),
-            written=firing.rows(outcome).gross * jobs,
+            written=(written := firing.rows(outcome).gross * jobs),
+            fresh=sum((firing.buffers[buffer].fresh for buffer in self._content_buffers), none) * jobs,
+            held=sum((_held(firing, node) for node in self.holding), written),
         )
+
+    @property
+    def _content_buffers(self) -> set[int]:
+        """The buffers of which contents are read, scanned or looked up."""
+        scanned = {buffer for (buffer, _), _ in self.contents}
+        return scanned | {buffer for one in self.look_ups for buffer, _ in [one.leaf]}
 
     def add(self, estimate: NodeEstimate, when: Precondition, beside: Beside | None = None) -> None:
         """Add the work of the node and of all below it, which is done `when` that of the node above is.
@@ -170,6 +186,7 @@ class SubplanWork:
                 self._add_join(estimate, when)
             case weighted.Consolidate() | weighted.PartialAggregate() | weighted.Groups() | weighted.First():
                 self.gathered += estimate.inputs
+                self.holding.append(estimate)
                 self._add_inputs(estimate, self._operator(estimate, when), beside)
             case _:
                 assert_never(estimate.node)
@@ -184,6 +201,7 @@ class SubplanWork:
     def _add_join(self, estimate: NodeEstimate, when: Precondition) -> None:
         """Add a join and both of its sides, either of which may be looked up by the keys of the other."""
         when = self._operator(estimate, when)
+        self.holding.append(estimate)
         left, right = estimate.inputs
         self.add(left, when, Beside(right, estimate))
         self.add(right, when, Beside(left, estimate))
@@ -197,3 +215,12 @@ def _found(firing: FiringInputs, look_up: LookUp) -> Vector:
     """The rows that a look-up finds: no more than there are, and no more than are joined."""
     buffer, moment = look_up.leaf
     return np.minimum(firing.buffers[buffer].at(moment).gross, firing.rows(look_up.found).gross)
+
+
+def _held(firing: FiringInputs, node: NodeEstimate) -> Vector:
+    """The rows that a node keeps in memory: of a join its smaller side, of others one for each group."""
+    match node.inputs:
+        case (left, right):
+            return np.minimum(firing.rows(left).gross, firing.rows(right).gross)
+        case _:
+            return firing.rows(node).gross

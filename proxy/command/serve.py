@@ -13,7 +13,7 @@ import click
 from coordinator.embedded.postgres import make_data_directory
 from executors.engines import OFFERED
 from executors.machine import require_in_process_memory, require_memory
-from executors.settings import IN_PROCESS_ROWS, EngineSettings
+from executors.settings import EngineSettings
 from proxy.command.options.server import DATA
 from proxy.command.options.types import MASTER, NOT_EMPTY, REMOTE, Directory, Matching, Seconds, Size
 from proxy.net.tls import self_signed, server_context
@@ -109,8 +109,7 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 @click.option(
     "--in-process-rows",
     type=click.IntRange(0),
-    default=IN_PROCESS_ROWS,
-    show_default=True,
+    show_default="no bound but memory",
     help="Most changed rows of a part that is computed by Gavial itself; 0: everything on Spark.",
 )
 @click.option(
@@ -208,7 +207,7 @@ def _checked(options: EngineSettings) -> EngineSettings:
         require_memory(options.spark_memory)
     if options.engine != "auto":
         return options
-    if not options.in_process_rows:
+    if options.in_process_rows == 0:
         return replace(options, engine="spark")
     require_in_process_memory(options.in_process_memory)
     return options

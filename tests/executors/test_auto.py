@@ -18,7 +18,9 @@ from catalog.queries.arrangements import ArrangementRow
 from dialect.expressions.environment import DEFAULT, Environment
 from dialect.expressions.scalar import Reference
 from executors.auto import AutoEngine, AutoExecutor
-from executors.duckdb.inputs import Statements
+from executors.duckdb.contents import Contents
+from executors.duckdb.database import open_database
+from executors.duckdb.inputs import Inputs, Statements
 from executors.executor import Buffers, Executor, Firing, InMemory, Outcome, Part, Range
 from executors.rows import Schema, arrow_schema
 from executors.settings import EngineSettings
@@ -193,6 +195,35 @@ def test_what_needed_too_much_memory_is_not_tried_again(
     assert len(tried) == 1
     assert executor.fire(FIRING, Rows(29)).repeated
     assert (len(tried), large.executor.asked) == (2, 3)
+
+
+def test_contents_that_are_held_make_room_first(
+    executor: AutoExecutor, large: Large, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are only kept to be read again; without them it is computed here, and teaches nothing."""
+    executor.fire(FIRING, Rows(1))
+    rows, tried = Statements.rows, list[str]()
+
+    def once_in_vain(statements: Statements, sql: str, inputs: Inputs) -> pa.Table:
+        tried.append(sql)
+        if len(tried) == 1:
+            raise duckdb.OutOfMemoryException("no memory")
+        return rows(statements, sql, inputs)
+
+    monkeypatch.setattr(Statements, "rows", once_in_vain)
+    monkeypatch.setattr(Contents, "are_empty", False)
+    outcome = executor.fire(FIRING, Rows(30))
+    assert (outcome.engine, outcome.repeated, len(tried)) == (IN_PROCESS, True, 2)
+    assert outcome.reason == "it needed the memory of tables that were held to be read again"
+    assert large.executor.asked == 0
+
+
+def test_rows_that_were_handed_over_count_as_memory() -> None:
+    """The database has given them away, and counts them no more."""
+    statements = Statements(open_database(2**26), most_bytes=1000)
+    assert statements.rows("SELECT i FROM range(100) AS r (i)", Inputs()).num_rows == 100
+    with pytest.raises(duckdb.OutOfMemoryException, match="the rows of a statement take"):
+        statements.rows("SELECT i FROM range(125000) AS r (i)", Inputs())
 
 
 def test_what_an_engine_can_do_is_known_before_it_is_asked(large: Large, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from planner.cost.weights import DEFAULTS, IN_PROCESS, SPARK, Weights, default_w
 from planner.cost.work import FEATURES, Features, rows_read, work
 from planner.pace.choose import simulated
 from planner.pace.schedule import Arrivals, Goal
+from planner.pace.scratch import scratch_run
 from tests.planner.cost.test_estimate import Make
 from tests.planner.pace.test_pace import UNKNOWN, derived
 from tests.support.planning.random_plans import FILLED
@@ -32,17 +33,17 @@ def features(**rows: float) -> Features:
 
 
 def costs(*, most: float = 1e6, unable: dict[int, str] | None = None, **weights: Weights) -> Costs:
-    small = EngineLimits(IN_PROCESS, most, 10.0 * most, unable or {})
+    small = EngineLimits(IN_PROCESS, most, 10.0 * most, unable=unable or {})
     return Costs((small, EngineLimits(SPARK)), weights)
 
 
 def test_the_cheaper_engine_computes() -> None:
-    """A job and a thousand rows: 0.008 + 0.0001 s in the process, 0.11 + 0.0003 s on Spark."""
+    """A job and a thousand rows: 0.005 + 0.00012 s in the process, 0.11 + 0.0003 s on Spark."""
     chosen = costs().choice(3, features(jobs=1.0, changes=1000.0))
     assert chosen.engine == IN_PROCESS
-    assert chosen.work == pytest.approx(0.0081)
+    assert chosen.work == pytest.approx(0.00512)
     assert chosen.works[SPARK] == pytest.approx(0.1103)
-    assert chosen.reason == "0.0081 s beside 0.11 s on Spark"
+    assert chosen.reason == "0.0051 s beside 0.11 s on Spark"
 
 
 def test_where_rows_have_become_dearer_in_the_process_spark_computes() -> None:
@@ -62,6 +63,18 @@ def test_what_is_beyond_a_bound_is_sparks(rows: dict[str, float], why: str) -> N
     chosen = costs().choice(3, features(jobs=1.0, **rows))
     assert (chosen.engine, chosen.reason) == (SPARK, why)
     assert set(chosen.works) == {SPARK}
+
+
+def test_what_does_not_fit_the_memory_is_sparks() -> None:
+    """A million groups of a hundred bytes take 95 MB; rows that are only read take none."""
+    free = EngineLimits(IN_PROCESS, most_bytes=90 * 2**20, row_bytes={3: 100.0})
+    both = Costs((free, EngineLimits(SPARK)), {})
+    grouped = replace(features(jobs=1.0, gathered=1e7), held=np.array([1e6]))
+    chosen = both.choice(3, grouped)
+    assert chosen.engine == SPARK
+    assert chosen.reason == "about 95 MB are needed, and 90 MB are free in the process"
+    assert both.works(3, grouped)[1].tolist() == [1]
+    assert both.choice(3, features(jobs=1.0, contents=1e7)).engine == IN_PROCESS
 
 
 def test_what_is_not_written_for_an_engine_is_sparks() -> None:
@@ -110,7 +123,8 @@ def test_small_firings_in_the_process_make_a_goal_reachable() -> None:
     assert both.final_work <= 0.05 * both.batch_work
     assert both.reachable < alone.reachable
     period = simulated(plan, few, coming, BOTH)
-    assert {choice.engine for choice in period.recompute()} >= {SPARK}
+    boundless = replace(period, costs=Costs((EngineLimits(IN_PROCESS), EngineLimits(SPARK)), {}))
+    assert scratch_run(period).work > 2 * scratch_run(boundless).work
     [counting, *_] = both.subplans
     assert set(counting.engines) == {IN_PROCESS}
     assert counting.reason.endswith("on Spark")

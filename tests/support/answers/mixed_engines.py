@@ -20,7 +20,7 @@ from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import NotComputed
 from executors.executor import Buffers, Firing, Outcome
 from executors.reference.executor import ReferenceEngine, ReferenceExecutor
-from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY, IN_PROCESS_ROWS
+from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY
 from executors.spark.executor import SparkExecutor
 
 MOST_PAIRS: Final = 20_000
@@ -43,7 +43,7 @@ class Engines:
 def _small_executor() -> DuckDBExecutor:
     """DuckDB that looks up and holds whatever it can, however little it is."""
     room = Room(Path(tempfile.gettempdir()), ARRANGEMENT_SPACE, fewest_rows=0)
-    return DuckDBExecutor(IN_PROCESS_ROWS, IN_PROCESS_MEMORY, room, fewest_held_rows=0)
+    return DuckDBExecutor(math.inf, IN_PROCESS_MEMORY, room, fewest_held_rows=0)
 
 
 class MixedExecutor(ReferenceExecutor):
