@@ -60,7 +60,7 @@ class Learner:
         period = self.period()
         batch = scheduled(period, Goal(1.0, 1), whole_knob(period.paths))
         estimate = PeriodEstimate(period, batch, self.work.tables)
-        measured = replay(self.executor, self.laboratory, self.work, by_path, moments, estimate.engine_for)
+        measured = replay(self.executor, self.laboratory, self.work, by_path, moments, estimate.engine_for())
         if moments == EVENLY:
             self._learn(paces, estimate, measured)
         return measured

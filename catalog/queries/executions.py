@@ -55,12 +55,14 @@ _ROWS_PER_SECOND: Final = 100_000
 class Measurement:
     """What a subplan took in a firing, and what the cost model sees of it.
 
-    `reason`: why this engine computed it. `repeated`: another one had begun it and given up.
+    `expected_rows`: how many it was expected to write, by what it read. `reason`: why this engine computed
+    it. `repeated`: another one had begun it and given up.
     """
 
     subplan: int
     rows_in: int
     rows_out: int
+    expected_rows: float
     work: float
     elapsed: float
     predicted: float
@@ -75,7 +77,8 @@ class Execution:
     """What a committed firing read, wrote and cost.
 
     `from_scratch`: it computed everything, and not changes. `changes_work`, `recompute_work`: what either was
-    expected to take, if there was a choice.
+    expected to take, publishing included; None of a way that there was not. `publishing_work`: what writing
+    the result into its table took, `expected_publishing_work` what the model says; None between triggers.
     """
 
     position: int
@@ -89,6 +92,8 @@ class Execution:
     from_scratch: bool
     changes_work: float | None
     recompute_work: float | None
+    publishing_work: float | None = None
+    expected_publishing_work: float | None = None
     measurements: tuple[Measurement, ...] = ()
 
 
@@ -143,7 +148,8 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
         "jobs = %(jobs)s, cpu_seconds = %(cpu_seconds)s, predicted_work = %(predicted_work)s, "
         "measured_work = %(measured_work)s, engine = %(engine)s, "
         "from_scratch = %(from_scratch)s, changes_work = %(changes_work)s, "
-        "recompute_work = %(recompute_work)s, "
+        "recompute_work = %(recompute_work)s, publishing_work = %(publishing_work)s, "
+        "expected_publishing_work = %(expected_publishing_work)s, "
         "wall_seconds = extract(epoch FROM clock_timestamp() - started) "
         "WHERE id = %(number)s",
         {"number": number, **named(execution)},
@@ -155,10 +161,10 @@ def end_execution(connection: Connection, number: int, execution: Execution) -> 
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO gavial.measurements "
-            "(execution, subplan, rows_in, rows_out, work, elapsed, predicted, features, engine, reason, "
-            "repeated) "
-            "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(work)s, %(elapsed)s, "
-            "%(predicted)s, %(features)s, %(engine)s, %(reason)s, %(repeated)s)",
+            "(execution, subplan, rows_in, rows_out, expected_rows, work, elapsed, predicted, features, "
+            "engine, reason, repeated) "
+            "VALUES (%(execution)s, %(subplan)s, %(rows_in)s, %(rows_out)s, %(expected_rows)s, "
+            "%(work)s, %(elapsed)s, %(predicted)s, %(features)s, %(engine)s, %(reason)s, %(repeated)s)",
             measured,
         )
 

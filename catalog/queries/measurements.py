@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -17,24 +17,37 @@ from catalog.rows import mapping_of, named, rows_of
 
 @dataclass(frozen=True, slots=True)
 class KnownEngine:
-    """An engine, its weights by feature, and the rows that a firing may have at most; None: no bound."""
+    """An engine, its weights by feature, and the most rows and bytes of a firing; None: no bound."""
 
     engine: str
     weights: Mapping[str, float]
     most_changed: float | None
     most_read: float | None
+    most_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPart:
-    """What a subplan had to do in a run; `run_work` is what all of the run took."""
+    """What a subplan had to do in a run, and the rows that it wrote, beside those that were expected."""
 
     run: int
-    from_scratch: bool
-    run_work: float
     subplan: int
-    engine: str
+    engine: str | None
     features: Mapping[str, float]
+    rows_out: int
+    expected_rows: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What a run took, how many runs ago it was, and what publishing its result took, if it did so."""
+
+    run: int
+    age: int
+    from_scratch: bool
+    work: float
+    publishing_work: float | None
+    expected_publishing_work: float | None
 
 
 _MEASURED: Final = """
@@ -55,15 +68,25 @@ _OWN: Final = """
 """
 _RUNS: Final = """
     WITH runs AS (
-        SELECT e.id, e.from_scratch, e.measured_work,
+        SELECT e.id AS run, row_number() OVER (ORDER BY e.id DESC)::int - 1 AS age, e.from_scratch,
+               e.measured_work AS work, e.publishing_work, e.expected_publishing_work,
                row_number() OVER (PARTITION BY e.from_scratch ORDER BY e.id DESC) AS place
         FROM gavial.plans p
         JOIN gavial.executions e ON e.query_ids = ARRAY[p.query_id] AND e.started >= p.planned
         WHERE p.query_id = %s AND e.finished IS NOT NULL AND e.rows_in > 0
     )
-    SELECT r.id AS run, r.from_scratch, r.measured_work AS run_work, m.subplan, m.engine, m.features
-    FROM runs r JOIN gavial.measurements m ON m.execution = r.id
-    WHERE r.place <= %s AND m.engine IS NOT NULL ORDER BY r.id DESC, m.subplan
+    SELECT run, age, from_scratch, work, publishing_work, expected_publishing_work
+    FROM runs WHERE place <= %s ORDER BY age
+"""
+_RUNS_OF_ALL: Final = """
+    SELECT e.id AS run, row_number() OVER (ORDER BY e.id DESC)::int - 1 AS age, e.from_scratch,
+           e.measured_work AS work, e.publishing_work, e.expected_publishing_work
+    FROM gavial.executions e
+    WHERE e.from_scratch = %s AND e.finished IS NOT NULL AND e.rows_in > 0 ORDER BY e.id DESC LIMIT %s
+"""
+_PARTS: Final = """
+    SELECT execution AS run, subplan, engine, features, rows_out, expected_rows FROM gavial.measurements
+    WHERE execution = ANY (%s) ORDER BY execution DESC, subplan
 """
 _FIRED: Final = """
     WITH period AS (
@@ -82,7 +105,8 @@ _WRITTEN: Final = f"""
 _FIRINGS: Final = (
     f"{_FIRED} SELECT p.path AS key, count(*) AS value FROM fired f, unnest(f.paths) p (path) GROUP BY p.path"
 )
-_MOST_RUNS: Final = 5
+_MOST_RUNS: Final = 8
+"""So many of the latest runs of each kind are read."""
 _MOST: Final = 1000
 """So many of the latest measurements are read, because machines and tables change."""
 
@@ -100,9 +124,19 @@ def own_measured(connection: Connection, query: UUID) -> Mapping[int, Sequence[M
     return firings
 
 
-def latest_runs(connection: Connection, query: UUID) -> tuple[MeasuredPart, ...]:
-    """What the latest runs of a query under the plan that it has took, part by part."""
-    return rows_of(connection, MeasuredPart, _RUNS, (query, _MOST_RUNS))
+def latest_runs(connection: Connection, query: UUID) -> tuple[MeasuredRun, ...]:
+    """What the latest runs of a query under the plan that it has took, of either kind."""
+    return rows_of(connection, MeasuredRun, _RUNS, (query, _MOST_RUNS))
+
+
+def latest_runs_of_all(connection: Connection, from_scratch: bool) -> tuple[MeasuredRun, ...]:
+    """What the latest runs of one kind took, of whatever query."""
+    return rows_of(connection, MeasuredRun, _RUNS_OF_ALL, (from_scratch, _MOST_RUNS))
+
+
+def parts_of(connection: Connection, runs: Iterable[MeasuredRun]) -> tuple[MeasuredPart, ...]:
+    """What their parts had to do, as far as something was to be computed."""
+    return rows_of(connection, MeasuredPart, _PARTS, ([run.run for run in runs],))
 
 
 def rows_written(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
@@ -118,7 +152,9 @@ def firings(connection: Connection, query: UUID, ago: int) -> Mapping[int, int]:
 def known_engines(connection: Connection) -> tuple[KnownEngine, ...]:
     """The engines that computed last, with the weights that were fitted."""
     return rows_of(
-        connection, KnownEngine, "SELECT engine, weights, most_changed, most_read FROM gavial.engines"
+        connection,
+        KnownEngine,
+        "SELECT engine, weights, most_changed, most_read, most_bytes FROM gavial.engines",
     )
 
 
@@ -128,9 +164,10 @@ def save_engines(connection: Connection, engines: Sequence[KnownEngine]) -> None
     connection.execute("DELETE FROM gavial.engines WHERE engine <> ALL (%s)", (names,))
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO gavial.engines (engine, weights, most_changed, most_read) "
-            "VALUES (%(engine)s, %(weights)s, %(most_changed)s, %(most_read)s) "
+            "INSERT INTO gavial.engines (engine, weights, most_changed, most_read, most_bytes) "
+            "VALUES (%(engine)s, %(weights)s, %(most_changed)s, %(most_read)s, %(most_bytes)s) "
             "ON CONFLICT (engine) DO UPDATE SET weights = excluded.weights, fitted = now(), "
-            "most_changed = excluded.most_changed, most_read = excluded.most_read",
+            "most_changed = excluded.most_changed, most_read = excluded.most_read, "
+            "most_bytes = excluded.most_bytes",
             [{**named(engine), "weights": json.dumps(dict(engine.weights))} for engine in engines],
         )

@@ -35,7 +35,8 @@ class SubplanOutcome:
 class RunOutcome:
     """The outcome of a run: the offsets of all subplans after it, the batches sealed, and the figures.
 
-    Work is in seconds of a processor if those are known, else of time.
+    Work is in seconds of a processor if those are known, else of time. `consolidated`: what had been taken
+    back was left out of all that was read.
     """
 
     offsets: Offsets
@@ -43,11 +44,16 @@ class RunOutcome:
     subplans: tuple[SubplanOutcome, ...]
     seconds: float
     processor_seconds: float | None
+    consolidated: bool = False
 
     @property
     def rows_in(self) -> int:
         """How many changed rows were read."""
         return sum(outcome.rows_in for outcome in self.subplans)
+
+    def rows_before(self, buffer: int) -> int:
+        """How many rows a buffer had before the run that it wrote to."""
+        return next((share.before[buffer] for share in self.subplans if share.writes == buffer), 0)
 
     @property
     def rows_out(self) -> int:

@@ -82,6 +82,7 @@ class QueryRun:
             tuple(self._outcomes),
             stopwatch.seconds(),
             stopwatch.processor_seconds(),
+            self._consolidate,
         )
 
     def _fire(self, subplan: Subplan, ranges: Mapping[int, Range]) -> None:

@@ -48,6 +48,7 @@ def engines_to_keep(engines: Iterable[EngineLimits], weights: Mapping[str, Weigh
             named(weights.get(engine.name) or default_weights(engine.name)),
             None if isinf(engine.most_changed) else engine.most_changed,
             None if isinf(engine.most_read) else engine.most_read,
+            None if isinf(engine.most_bytes) else engine.most_bytes,
         )
         for engine in engines
     ]
@@ -79,6 +80,7 @@ def as_known(engines: Iterable[EngineLimits], known: Iterable[KnownEngine]) -> t
             engine,
             most_changed=_bound(kept[engine.name].most_changed),
             most_read=_bound(kept[engine.name].most_read),
+            most_bytes=_bound(kept[engine.name].most_bytes),
         )
         for engine in engines
         if engine.name in kept
@@ -86,5 +88,5 @@ def as_known(engines: Iterable[EngineLimits], known: Iterable[KnownEngine]) -> t
     return tuple(bounded) or tuple(engines)
 
 
-def _bound(rows: float | None) -> float:
-    return inf if rows is None else rows
+def _bound(most: float | None) -> float:
+    return inf if most is None else most

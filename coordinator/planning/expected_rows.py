@@ -12,7 +12,7 @@ from catalog.postgres.schema import TableName
 from catalog.queries.paces import Period
 from coordinator.decide.drift import expected_rows
 from coordinator.decide.forecast import History, forecast
-from coordinator.planning.period_estimate import as_stated, changed_rows, kind_of, scaled
+from coordinator.planning.period_estimate import as_stated, kind_of
 from dialect.statements.expectations import rows_expected
 from planner.pace.schedule import Arrivals
 
@@ -33,7 +33,7 @@ def expected_arrivals(
     arrivals = {}
     for name, oid in tables.items():
         arrived, before = period.arrived.get(oid, 0), period.expected.get(oid, 0.0)
-        arrivals[name] = scaled(kinds[oid], expected_rows(arrived, ahead.get(oid), stated.get(oid), before))
+        arrivals[name] = kinds[oid].scaled(expected_rows(arrived, ahead.get(oid), stated.get(oid), before))
     return arrivals
 
 
@@ -55,7 +55,7 @@ def stated_rows(
 ) -> Mapping[int, float]:
     """The changed rows of the tables that EXPECT names."""
     return {
-        tables[name]: changed_rows(as_stated(kinds[tables[name]], rows))
+        tables[name]: as_stated(kinds[tables[name]], rows).changed
         for name, rows in rows_expected(options.get("EXPECT"), tables).items()
     }
 

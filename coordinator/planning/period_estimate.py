@@ -10,17 +10,22 @@ from catalog.queries.executions import Execution, GoalOutcome, Measurement
 from coordinator.decide.drift import Worked, has_read_most, rows_were_misjudged, work_has_drifted
 from coordinator.decide.pacing import rows_of, tables_below
 from coordinator.firing.due_rows import SubplanRows
+from coordinator.firing.fresh_rows import NOTHING_READ, FreshRows
 from coordinator.firing.outcome import RunOutcome, SubplanOutcome
+from coordinator.firing.query_run import ChooseEngine
 from coordinator.firing.work import Work
 from coordinator.planning.prices import Prices
+from coordinator.planning.publishing_cost import Published
 from planner.algebra.statistics import Statistics
 from planner.cost.engines import Choice, Costs
 from planner.pace.choose import scheduled, simulated
 from planner.pace.corrections import corrections
-from planner.pace.due import DueRows, due_work
+from planner.pace.due import DueRows, due_run
+from planner.pace.expected import NOTHING_LEARNED, ExpectedRun, Learned
 from planner.pace.knobs import whole_knob
 from planner.pace.measured import Seen, expected_features, features_of, predicted
 from planner.pace.schedule import Arrivals, Goal, Schedule
+from planner.pace.scratch import scratch_run
 from planner.pace.simulation import Corrections, Pacing, SimulatedSubplan, Simulation
 
 
@@ -32,19 +37,38 @@ class PeriodEstimate:
     schedule: Schedule
     tables: Mapping[int, int]
 
-    def measurements(self, fired: RunOutcome) -> tuple[Measurement, ...]:
-        """The measurements of each subplan that had anything to do."""
-        return tuple(self._measurement(share) for share in fired.subplans if share.rows_in)
+    def for_kinds(self, kinds: Mapping[TableName, Arrivals]) -> PeriodEstimate:
+        """The same where changes of these kinds come, by table."""
+        old = self.simulation
+        if old.has_kinds(kinds):
+            return self
+        arrivals = {table.table: old.arrivals[table.number] for table in old.tables}
+        simulation = simulated(old.plan, old.statistics, arrivals, old.costs, old.corrections, kinds)
+        return replace(self, simulation=simulation)
 
-    def _measurement(self, share: SubplanOutcome) -> Measurement:
-        features = self._features(share)
+    def measurements(self, fired: RunOutcome, fresh: FreshRows = NOTHING_READ) -> tuple[Measurement, ...]:
+        """The measurements of each subplan that had anything to do; `fresh`: before it ran."""
+        return tuple(
+            self._measurement(share, fired.consolidated, fresh) for share in fired.subplans if share.rows_in
+        )
+
+    def _measurement(self, share: SubplanOutcome, consolidated: bool, fresh: FreshRows) -> Measurement:
+        features, expected = features_of(
+            self.simulation,
+            share.writes,
+            self._seen_by_buffer(share.before, share.arrived, fresh.get(share.writes)),
+            share.rows_out,
+            consolidated,
+        )
+        features = {**features, "jobs": float(share.jobs)}
         costs = self.simulation.costs
-        engine = share.engine or costs.engines[-1].name
+        engine = share.engine or costs.engines[0].name
         work = predicted(features, costs.weights_of(share.writes, engine))
         return Measurement(
             subplan=share.writes,
             rows_in=share.rows_in,
             rows_out=share.rows_out,
+            expected_rows=expected,
             work=share.work,
             elapsed=share.seconds,
             predicted=work,
@@ -55,10 +79,19 @@ class PeriodEstimate:
         )
 
     def execution(
-        self, position: int, fired: RunOutcome, prices: Prices | None, from_scratch: bool
+        self,
+        position: int,
+        fired: RunOutcome,
+        prices: Prices | None,
+        from_scratch: bool,
+        fresh: FreshRows,
+        published: Published | None = None,
     ) -> Execution:
-        """What is recorded of a run; `prices`: what it was expected to take, if there was a choice."""
-        measurements = self.measurements(fired)
+        """What is recorded of a run.
+
+        `prices`: what it was expected to take, if that was asked. `published`: by the run of a trigger.
+        """
+        measurements = self.measurements(fired, fresh)
         return Execution(
             position=position,
             rows_in=fired.rows_in,
@@ -71,34 +104,41 @@ class PeriodEstimate:
             from_scratch=from_scratch,
             changes_work=None if prices is None else prices.changes,
             recompute_work=None if prices is None else prices.recompute,
+            publishing_work=None if published is None else published.seconds,
+            expected_publishing_work=None if published is None else published.expected,
             measurements=measurements,
         )
 
-    def engine_for(self, writes: int, arrived: Mapping[int, int], before: Mapping[int, int]) -> Choice:
-        """The engine for the subplan that writes this buffer, when these rows came and those were there."""
-        rows_of_buffers = {
-            buffer: self._seen(buffer, rows, arrived.get(buffer, 0)) for buffer, rows in before.items()
-        }
-        features = expected_features(self.simulation, writes, rows_of_buffers)
-        return self.simulation.costs.choice(writes, features)
+    def engine_for(self, fresh: FreshRows = NOTHING_READ, *, consolidates: bool = False) -> ChooseEngine:
+        """The engine for the subplan that writes a buffer, when these rows came and those were there."""
 
-    def due_work(self, rows: Mapping[int, SubplanRows]) -> float:
-        """The work of a run that computes these rows of subplans, by the buffers that they write."""
-        due = {
-            writes: DueRows(
-                {
-                    buffer: self._seen(buffer, before, of.arrived.get(buffer, 0))
-                    for buffer, before in of.before.items()
-                },
-                of.along,
+        def choose(writes: int, arrived: Mapping[int, int], before: Mapping[int, int]) -> Choice:
+            rows = self._seen_by_buffer(before, arrived, fresh.get(writes))
+            return self.simulation.costs.choice(
+                writes, expected_features(self.simulation, writes, rows, consolidates)
             )
+
+        return choose
+
+    def due_run(
+        self,
+        rows: Mapping[int, SubplanRows],
+        learned: Learned = NOTHING_LEARNED,
+        fresh: FreshRows = NOTHING_READ,
+    ) -> ExpectedRun:
+        """The run that computes these rows of subplans, by the buffers that they write."""
+        due = {
+            writes: DueRows(self._seen_by_buffer(of.before, of.arrived, fresh.get(writes)), of.along)
             for writes, of in rows.items()
         }
-        return due_work(self.simulation, due)
+        return due_run(self.simulation, due, learned)
 
-    def recompute_work(self, rows: Mapping[int, int]) -> float:
-        """The work of computing everything from scratch over these changed rows of tables, by buffer."""
-        return sum(choice.work for choice in self.simulation.recompute(rows))
+    def scratch_run(
+        self, rows: Mapping[int, int], learned: Learned = NOTHING_LEARNED, *, is_first: bool = False
+    ) -> ExpectedRun:
+        """The run that computes everything from scratch over these changed rows of tables, by buffer."""
+        tables = {buffer: float(count) for buffer, count in rows.items()}
+        return scratch_run(self.simulation, tables, learned, consolidates=not is_first)
 
     def outcome(
         self, work: float, arrived: Mapping[int, int], seconds: float, measured_to_predicted: float = 1.0
@@ -106,10 +146,12 @@ class PeriodEstimate:
         """How the goal was met by this final work in a period in which these rows arrived.
 
         The batch work is the model's for all of these rows in one run, multiplied by how much more work
-        costs on this machine than the model says.
+        costs on this machine than the model says; or that from scratch, where that is cheaper.
         """
         goal = self.schedule.goal
         batch = measured_to_predicted * self.batch_work(arrived)
+        if goal.recomputes:
+            batch = min(batch, self.schedule.recompute_work)
         share = work / batch if batch else 0.0
         is_met = None  # where nothing arrived, no goal could be missed
         if any(arrived.values()):
@@ -125,10 +167,11 @@ class PeriodEstimate:
         now = replace(self.simulation, costs=costs)
         paces = tuple(path.pace for path in self.schedule.paths)
         left, batch = now.simulate(paces).final, now.simulate((1,) * len(paces)).final
+        believed = self.simulation.simulate(paces).final
         if self.schedule.goal.seconds is not None:
-            believed = self.schedule.final_work * self.simulation.costs.latency
-            return work_has_drifted(believed, left * costs.latency)
-        return work_has_drifted(self.schedule.final_work * batch, left * self.schedule.batch_work)
+            return work_has_drifted(believed * self.simulation.costs.latency, left * costs.latency)
+        believed_batch = self.simulation.simulate((1,) * len(paces)).final
+        return work_has_drifted(believed * batch, left * believed_batch)
 
     def misjudged_subplans(self, worked: Worked) -> Mapping[int, int]:
         """The subplans that have read most of the arrived rows and wrote far more or fewer than estimated."""
@@ -168,34 +211,25 @@ class PeriodEstimate:
     def _replayed(self, arrived: Mapping[int, int]) -> Simulation:
         """The simulation of the period with the rows that arrived, by table."""
         arrivals = {
-            buffer: scaled(expected, arrived.get(self.tables[buffer], 0))
+            buffer: expected.scaled(arrived.get(self.tables[buffer], 0))
             for buffer, expected in self.simulation.arrivals.items()
         }
         return replace(self.simulation, arrivals=arrivals)
 
-    def _features(self, share: SubplanOutcome) -> Mapping[str, float]:
-        rows_of_buffers = {
-            buffer: self._seen(buffer, rows, share.arrived.get(buffer, 0))
-            for buffer, rows in share.before.items()
+    def _seen_by_buffer(
+        self, before: Mapping[int, int], arrived: Mapping[int, int], fresh: Mapping[int, int] | None
+    ) -> Mapping[int, Seen]:
+        """The rows of buffers, of which these were there before and these arrived."""
+        unread = before if fresh is None else fresh
+        return {
+            buffer: replace(self._seen(buffer, rows, arrived.get(buffer, 0)), fresh=unread.get(buffer, 0))
+            for buffer, rows in before.items()
         }
-        features = features_of(self.simulation, share.writes, rows_of_buffers, share.rows_out)
-        return {**features, "jobs": float(share.jobs)}
 
     def _seen(self, buffer: int, before: int, arrived: int) -> Seen:
-        """The arrived rows, of which the expected share is taken to be retractions."""
-        share = self._retracted(buffer)
+        """The arrived rows, of which the usual share is taken to be retractions."""
+        share = self.simulation.retracted_share(buffer)
         return Seen(before, arrived * (1.0 - share), arrived * share)
-
-    def _retracted(self, buffer: int) -> float:
-        if buffer in self.tables:
-            expected = self.simulation.arrivals[buffer]
-            gone = expected.updates + expected.deletes
-            return gone / changed_rows(expected) if gone else 0.0
-        paces = (1,) * len(self.simulation.paths)
-        places = [subplan.writes for subplan in self.simulation.plan.subplans]
-        changes = self.simulation.simulate(paces).subplans[places.index(buffer)].written.changes
-        gone = float(changes.replacements[-1] + changes.deletes[-1])
-        return gone / float(changes.gross[-1]) if gone else 0.0
 
 
 def estimate_at_first(work: Work, statistics: Statistics, costs: Costs) -> PeriodEstimate:
@@ -215,11 +249,6 @@ def at_the_beginning(statistics: Statistics, arrived: Mapping[TableName, Arrival
     return Statistics(tables)
 
 
-def changed_rows(arrivals: Arrivals) -> float:
-    """The number of changed rows of these arrivals: an update is two."""
-    return arrivals.inserts + 2 * arrivals.updates + arrivals.deletes
-
-
 def kind_of(rows: float, updates: float, deletes: float) -> Arrivals:
     """Arrivals in the proportions of these changes; all inserts if there were none."""
     return Arrivals(rows - 2 * updates - deletes, updates, deletes) if rows else Arrivals(1.0)
@@ -229,12 +258,3 @@ def as_stated(kind: Arrivals, rows: float) -> Arrivals:
     """As many arrivals as EXPECT says, each kind in proportion; EXPECT counts an update once."""
     factor = rows / (kind.inserts + kind.updates + kind.deletes)
     return Arrivals(kind.inserts * factor, kind.updates * factor, kind.deletes * factor)
-
-
-def scaled(arrivals: Arrivals, rows: float) -> Arrivals:
-    """Arrivals of this many changed rows, each kind in proportion; all inserts if none were expected."""
-    expected = changed_rows(arrivals)
-    if not expected:
-        return Arrivals(rows)
-    factor = rows / expected
-    return Arrivals(arrivals.inserts * factor, arrivals.updates * factor, arrivals.deletes * factor)

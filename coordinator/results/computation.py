@@ -14,6 +14,7 @@ from coordinator.firing.progress import Progress, Telling, Wanted
 from coordinator.firing.query_run import QueryRun
 from coordinator.firing.read_offsets import is_flushed, read_positions
 from coordinator.firing.work import NOTHING_READ, PUBLISHED
+from coordinator.planning.prices import Prices
 from coordinator.publish.changes import Changes
 from coordinator.results.computed_changes import ComputedChanges, How
 from coordinator.results.query import StandingQuery
@@ -53,8 +54,11 @@ def compute(
             how=How(),
         )
     index = standing.batch_index(connection, standing.work.schemas)
-    prices = None if from_scratch else standing.prices(connection, query, index, position)
-    is_rebuilt = prices is not None and prices.is_recomputed
+    if from_scratch:
+        prices: Prices | None = standing.first_price(connection, index, position)
+    else:
+        prices = standing.prices(connection, query, index, position)
+    is_rebuilt = not from_scratch and prices is not None and prices.is_recomputed
     how = How(from_scratch or is_rebuilt, is_rebuilt, prices, has_goal=not is_first)
     if is_rebuilt:
         index = standing.batch_index(connection, standing.work.tables)
@@ -113,7 +117,7 @@ def _compute(
     telling = Telling(connection, number, progress, lambda: standing.engine.starts, wanted)
 
     def work(executor: Executor) -> RunOutcome:
-        engine_for, consolidate = judged.engine_for, how.rebuild
+        engine_for = judged.engine_for(standing.fresh, consolidates=how.rebuild)
         return QueryRun(
             executor=executor,
             work=standing.work,
@@ -121,7 +125,7 @@ def _compute(
             batch_index=index,
             warehouse=warehouse,
             number=number,
-            consolidate=consolidate,
+            consolidate=how.rebuild,
             progress=progress,
             engine_for=engine_for,
         ).fire(position)

@@ -15,8 +15,7 @@ class How:
     """How a result is computed.
 
     `from_scratch`: it is published as a whole. `rebuild`: all intermediate results are computed from the
-    tables too. `prices`: what either way is expected to take, if there was a choice. `has_goal`: a goal
-    applies.
+    tables too. `prices`: what it is expected to take, if that was asked. `has_goal`: a goal applies.
     """
 
     from_scratch: bool = False

@@ -13,6 +13,7 @@ from catalog.queries.computed import forget_batches_like
 from catalog.queries.executions import begin_execution, end_execution
 from catalog.queries.paces import note_worked
 from catalog.queries.running import Running, forget_offset, save_offsets
+from coordinator.firing.fresh_rows import fresh_after
 from coordinator.firing.outcome import RunOutcome
 from coordinator.firing.progress import Wanted
 from coordinator.firing.query_run import QueryRun
@@ -59,7 +60,7 @@ def run_early(
             warehouse=warehouse,
             number=number,
             consolidate=consolidate or rebuild,
-            engine_for=judged.engine_for,
+            engine_for=judged.engine_for(standing.fresh, consolidates=consolidate or rebuild),
         )
         return run.fire(position, None if rebuild else due)
 
@@ -74,12 +75,14 @@ def run_early(
             forget_offset(connection, query.id, *standing.published)
         name_batches(connection, fired.batches)
         save_offsets(connection, query.id, offsets_to(reached))
-        end_execution(connection, number, judged.execution(position, fired, prices, rebuild))
+        execution = judged.execution(position, fired, prices, rebuild, standing.fresh)
+        end_execution(connection, number, execution)
         note_worked(connection, query.id, {numbers[path]: rows for path, rows in rows_read.items()})
 
     if not _commit(standing, connection, query, fired, record):
         return None
     standing.offsets = reached
+    standing.fresh = fresh_after(standing.fresh, fired.subplans)
     return replaced
 
 

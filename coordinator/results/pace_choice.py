@@ -36,18 +36,20 @@ from catalog.queries.running import Running, lock_query
 from coordinator.decide.drift import Worked, arrivals_have_drifted
 from coordinator.planning.costs import engines_to_keep, fitted, fitted_to_subplans, weights_by_engine
 from coordinator.planning.expected_rows import expected_arrivals
-from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning, changed_rows, scaled
+from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning
 from coordinator.planning.recording import paths_to_save, subplan_texts
 from coordinator.planning.statistics import read_statistics
 from coordinator.results.failing import contained
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.query import StandingQuery
+from coordinator.results.run_costs import arriving_kinds, experience_of
 from planner.algebra.statistics import Statistics
 from planner.cost.engines import Costs, EngineLimits
 from planner.cost.weights import Weights
 from planner.pace.choose import limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
 from planner.pace.schedule import Arrivals, Schedule, goal_of, is_wish
+from planner.pace.scratch import scratch_run
 from planner.pace.simulation import Corrections
 from sources.warehouse.site import CaptureSite
 
@@ -111,9 +113,15 @@ class PaceChoice:
         statistics = self._statistics(connection, query, standing, arrivals, period)
         costs = self._costs(connection, standing)
         corrections = _corrections(connection, query, standing, period)
-        simulation = simulated(prepared.work.plan, statistics, arrivals, costs, corrections)
+        kinds = arriving_kinds(connection, query.id, prepared.tables)
+        simulation = simulated(prepared.work.plan, statistics, arrivals, costs, corrections, kinds)
         goal = goal_of(query.options)
-        schedule = scheduled(simulation, goal, knobs_of(goal.paces, simulation))
+        learned = experience_of(connection, query.id, costs)
+        recompute = learned.computing_work(scratch_run(simulation, None, learned.written, consolidates=True))
+        knobs = knobs_of(goal.paces, simulation)
+        schedule = scheduled(simulation, goal, knobs, recompute_work=recompute)
+        comes = any(arriving.changed for arriving in arrivals.values())
+        comes = any(arriving.changed for arriving in arrivals.values())
         with held_epoch(connection, self._site.epoch):
             lock_query(connection, query.id)
             save_paces(connection, query.id, paths_to_save(schedule, prepared.work.plan))
@@ -125,7 +133,7 @@ class PaceChoice:
                 final_work=schedule.final_work / schedule.batch_work if schedule.batch_work else 1.0,
                 batch_work=schedule.batch_work,
                 recompute_work=schedule.recompute_work,
-                reachable=_is_reachable(schedule, costs, any(map(changed_rows, arrivals.values()))),
+                reachable=_is_reachable(schedule, costs, comes),
             )
         self._known.foresee(name for subplan in schedule.subplans for name in subplan.engines)
         standing.estimate = PeriodEstimate(simulation, schedule, prepared.work.tables)
@@ -144,7 +152,7 @@ class PaceChoice:
         if began is None or began.position != query.position:
             tables = standing.prepared.tables
             arrived = {
-                table.name: scaled(arrivals[table.name], period.arrived.get(table.oid, 0)) for table in tables
+                table.name: arrivals[table.name].scaled(period.arrived.get(table.oid, 0)) for table in tables
             }
             began = _Beginning(query.position, at_the_beginning(read_statistics(connection, tables), arrived))
             self._beginnings[query.id] = began
@@ -187,7 +195,7 @@ def _arrivals(
 
 
 def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:
-    return {table.oid: changed_rows(arrivals[table.name]) for table in standing.prepared.tables}
+    return {table.oid: arrivals[table.name].changed for table in standing.prepared.tables}
 
 
 def _corrections(

@@ -33,6 +33,7 @@ from coordinator.decide.pacing import Paced
 from coordinator.firing.batches import BatchIndex
 from coordinator.firing.due_rows import rows_due, rows_in_all
 from coordinator.firing.engine import EngineThread
+from coordinator.firing.fresh_rows import NOTHING_READ, FreshRows, fresh_after
 from coordinator.firing.read_offsets import has_read_behind
 from coordinator.firing.work import (
     PUBLISHED,
@@ -45,12 +46,14 @@ from coordinator.firing.work import (
 from coordinator.planning.period_estimate import PeriodEstimate
 from coordinator.planning.prepared import Prepared, prepare
 from coordinator.planning.prices import Prices, chooses_itself
+from coordinator.planning.publishing_cost import Published, ResultRows
 from coordinator.publish.locks import add_columns, lock_result
+from coordinator.publish.processor import PublishingClock
 from coordinator.publish.publishing import apply_changes
-from coordinator.publish.row_places import RowPlaces
+from coordinator.publish.row_places import MOST_CHANGED, RowPlaces
 from coordinator.results.computed_changes import ComputedChanges
 from coordinator.results.paced_paths import paced_paths
-from coordinator.results.run_costs import first_estimate, run_prices
+from coordinator.results.run_costs import RunRows, arriving_kinds, first_estimate, first_price, run_prices
 from planner.cost.engines import EngineLimits
 from planner.delta.methods import methods_of
 from planner.pace.paths import Path
@@ -62,7 +65,8 @@ class StandingQuery:
     """A planned query and its progress. `estimate`: of the period for which paces were chosen; until then
     runs are judged by that `at_first`. `arrived`: the rows of the period that ended last, until its
     estimates are corrected by them. `is_outgrown`: its plan has to be replaced. `engines`: those that may
-    compute its subplans."""
+    compute its subplans. `fresh`: the rows that these have not read as contents yet. `result_rows`: how many
+    the result had when it was published last by this process."""
 
     site: CaptureSite
     engine: EngineThread
@@ -76,6 +80,8 @@ class StandingQuery:
     arrived: Mapping[int, int] = field(default_factory=dict)
     is_outgrown: bool = False
     places: RowPlaces = field(default_factory=RowPlaces)
+    fresh: FreshRows = field(default_factory=lambda: NOTHING_READ)
+    result_rows: int | None = None
 
     @staticmethod
     def plan(
@@ -133,8 +139,28 @@ class StandingQuery:
         """What a run is expected to take by changes and from scratch; None where there is no choice."""
         if self.estimate is None or not chooses_itself(query.options):
             return None
-        rows = rows_due(self.work, self.offsets, index, position, due)
-        return run_prices(connection, query.id, self.estimate, rows, rows_in_all(self.work, index, position))
+        self.estimate = self.estimate.for_kinds(arriving_kinds(connection, query.id, self.prepared.tables))
+        result, written = self.work.plan.result, self.published[1]
+        since, last = self.offsets.get(self.published, 0), self.offsets.get((result, written), 0)
+        rows = RunRows(
+            due=rows_due(self.work, self.offsets, index, position, due),
+            everything=rows_in_all(self.work, index, position),
+            fresh=self.fresh,
+            unpublished=index.count(result, (since, last)) if since < last else 0,
+            result=self._result_rows(index.count(result, (0, last))),
+        )
+        return run_prices(connection, query.id, self.estimate, rows)
+
+    def first_price(self, connection: Connection, index: BatchIndex, position: int) -> Prices:
+        """What computing everything is expected to take where there is no other way."""
+        everything = rows_in_all(self.work, index, position)
+        judged = self.judged(connection)
+        return first_price(connection, self.query.id, judged, everything, self._result_rows(0))
+
+    def _result_rows(self, rows: int) -> ResultRows:
+        """What is known of the rows of the result, of which there are these if nothing else is known."""
+        known = rows if self.result_rows is None else self.result_rows
+        return ResultRows(known, MOST_CHANGED if self.places.are_known else 0.0)
 
     def is_as_planned(self, connection: Connection, query: Running) -> bool:
         """Whether the query and its tables are as planned; they stay so until the transaction ends."""
@@ -162,16 +188,44 @@ class StandingQuery:
                 add_columns(connection, self.prepared.result_table.relation, query.view)
             name_batches(connection, computed.fired.batches)
             save_offsets(connection, query.id, offsets_to(computed.offsets))
+            published = self._write(connection, computed, self._rows_published(computed))
             how, judged = computed.how, self.judged(connection)
-            execution = judged.execution(computed.position, computed.fired, how.prices, how.reads_everything)
-            end_execution(connection, computed.number, execution)
-            table = self.prepared.result_table
-            apply_changes(connection, table, computed.changes, how.from_scratch, self.places)
+            end_execution(
+                connection,
+                computed.number,
+                judged.execution(
+                    computed.position,
+                    computed.fired,
+                    how.prices,
+                    how.reads_everything,
+                    self.fresh,
+                    published,
+                ),
+            )
         outcome = self._outcome(connection, query, computed, time.monotonic() - since)
         record_trigger(connection, query.id, moment, computed.position, outcome)
         begin_period(connection, query.id)
         set_position(connection, query.id, computed.position)
         return replaced
+
+    def _rows_published(self, computed: ComputedChanges) -> int:
+        """About how many rows the result has before these changes are written."""
+        if self.result_rows is not None:
+            return self.result_rows
+        if computed.how.rebuild or computed.fired is None:
+            return computed.changes.rows
+        return computed.fired.rows_before(self.work.plan.result)
+
+    def _write(self, connection: Connection, computed: ComputedChanges, rows: int) -> Published:
+        """Write the changes into the result's table, of so many rows, and say what that took."""
+        as_a_whole = computed.how.from_scratch
+        expected = self._result_rows(rows).expected_work(computed.changes.rows, as_a_whole=as_a_whole)
+        clock = PublishingClock(connection)
+        deleted, inserted = apply_changes(
+            connection, self.prepared.result_table, computed.changes, as_a_whole, self.places
+        )
+        self.result_rows = computed.changes.rows if as_a_whole else rows + inserted - deleted
+        return Published(expected, clock.seconds(), as_a_whole)
 
     def judged(self, connection: Connection) -> PeriodEstimate:
         """The estimate by which runs are judged; before paces are chosen, of a period that brings nothing."""
@@ -196,6 +250,8 @@ class StandingQuery:
     def settle(self, computed: ComputedChanges) -> None:
         """Note that the result is committed: the next run begins at its offsets."""
         self.offsets = computed.offsets
+        if computed.fired is not None:
+            self.fresh = fresh_after(self.fresh, computed.fired.subplans)
 
     def discard(self, computed: ComputedChanges, connection: Connection | None = None) -> None:
         """Remove the files and records of a computation that will certainly not be published."""

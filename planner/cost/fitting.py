@@ -62,10 +62,10 @@ class Freedom:
     single: float
 
 
-INSTALLATION: Final = Freedom(fixed=0.7, rows=0.5, single=0.4)
+INSTALLATION: Final = Freedom(fixed=0.7, rows=0.6, single=0.5)
 """Machines differ, most of all in what a small firing takes."""
 
-SUBPLAN: Final = Freedom(fixed=0.35, rows=0.35, single=0.2)
+SUBPLAN: Final = Freedom(fixed=0.3, rows=0.35, single=0.4)
 """Subplans of an installation differ in how wide their rows are and how dear their expressions."""
 
 

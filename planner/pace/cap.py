@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from planner.pace.search import Raise
@@ -25,6 +26,18 @@ def within(steps: Iterable[Raise], most: float) -> Iterator[Raise]:
 def affordable(steps: Sequence[Raise], most: float) -> Sequence[Raise]:
     """The steps that take at most this much work, and the first one, which raises nothing, in any case."""
     return [step for number, step in enumerate(steps) if not number or step.outcome.total <= most]
+
+
+def recomputed_last(steps: Sequence[Raise], most_final: float) -> tuple[Raise, ...]:
+    """The steps where the last run may compute everything from scratch, which takes this much work.
+
+    Early runs are in vain where the last one does so: of such steps only the first one is left.
+    """
+    first, *others = steps
+    return (
+        replace(first, outcome=first.outcome.at_most(most_final)),
+        *(step for step in others if step.outcome.final <= most_final),
+    )
 
 
 def knee(steps: Sequence[Raise]) -> Raise:

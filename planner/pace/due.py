@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from planner.cost.node import BufferRows
 from planner.cost.row_counts import Change, content, total
+from planner.pace.expected import NOTHING_LEARNED, ExpectedRun, Learned
 from planner.pace.measured import Seen, buffer_rows
 from planner.pace.simulation import Simulation
 
@@ -18,7 +19,7 @@ from planner.pace.simulation import Simulation
 class DueRows:
     """What a subplan finds in the buffers that it reads, and in its own; it reads on in those `along`."""
 
-    seen: Mapping[int, Seen]
+    found: Mapping[int, Seen]
     along: frozenset[int]
 
 
@@ -26,8 +27,8 @@ Due: TypeAlias = Mapping[int, DueRows]
 """The rows of the subplans that a run computes, by the buffers that they write."""
 
 
-def due_work(simulation: Simulation, due: Due) -> float:
-    """The work of a run: that of each of its subplans on its engine, in seconds of a processor.
+def due_run(simulation: Simulation, due: Due, learned: Learned = NOTHING_LEARNED) -> ExpectedRun:
+    """The run: the work of each of its subplans on its engine.
 
     A subplan reads what was written before the run, and what those below it are expected to write in it.
     """
@@ -38,15 +39,19 @@ def due_work(simulation: Simulation, due: Due) -> float:
             continue
         buffers = {
             buffer: _with(buffer_rows(state), written.get(buffer) if buffer in rows.along else None)
-            for buffer, state in rows.seen.items()
+            for buffer, state in rows.found.items()
         }
         firing = estimate.firing(buffers, buffers[subplan.writes].before.rows)
         features = estimate.work.features(firing, estimate.outcome)
-        works, _ = simulation.costs.works(subplan.writes, features)
+        factor = learned.factor(subplan.writes, float(features.written[0]), from_scratch=False)
+        works, _ = simulation.costs.works(
+            subplan.writes, replace(features, written=features.written * factor)
+        )
         cost += float(works[0])
-        likely = features.jobs * simulation.corrections.get(subplan.writes, 1.0)
+        likely = features.jobs * factor
         written[subplan.writes] = firing.rows(estimate.outcome).as_change().kept(likely, likely)
-    return cost
+    result = written.get(simulation.plan.result)
+    return ExpectedRun(cost, 0.0 if result is None else float(result.gross[0]))
 
 
 def _with(rows: BufferRows, written: Change | None) -> BufferRows:
@@ -55,4 +60,4 @@ def _with(rows: BufferRows, written: Change | None) -> BufferRows:
         return rows
     change = total([rows.change.as_change(), written])
     after = np.maximum(rows.before.rows + change.net, 0.0)
-    return BufferRows(rows.before, content(after), change)
+    return BufferRows(rows.before, content(after), change, rows.fresh)

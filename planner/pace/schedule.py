@@ -19,6 +19,23 @@ class Arrivals:
     updates: float = 0.0
     deletes: float = 0.0
 
+    @property
+    def changed(self) -> float:
+        """The number of changed rows: an update is two."""
+        return self.inserts + 2.0 * self.updates + self.deletes
+
+    @property
+    def retracted(self) -> float:
+        """The changed rows that take one back."""
+        return self.updates + self.deletes
+
+    def scaled(self, rows: float) -> Arrivals:
+        """This many changed rows, each kind in proportion; all inserts if there are none."""
+        if not self.changed:
+            return Arrivals(rows)
+        factor = rows / self.changed
+        return Arrivals(self.inserts * factor, self.updates * factor, self.deletes * factor)
+
 
 class Paces(Enum):
     """What has a pace of its own: each path or, if forced, the whole query or each path from a table."""
@@ -35,7 +52,8 @@ MAX_COST: Final = 3.0
 class Goal:
     """How much work may be left when the trigger fires: a share of the batch's, or so many seconds.
 
-    `max_cost`: how many times the batch's work all runs of a period may take.
+    `max_cost`: how many times the batch's work all runs of a period may take. `recomputes`: whether a run may
+    compute everything from scratch where that is cheaper.
     """
 
     final_work: float
@@ -43,6 +61,7 @@ class Goal:
     seconds: float | None = None
     paces: Paces = Paces.AUTO
     max_cost: float = MAX_COST
+    recomputes: bool = True
 
 
 def is_wish(goal: Goal) -> bool:
@@ -60,6 +79,7 @@ def goal_of(options: Mapping[str, object]) -> Goal:
             None if seconds is None else float(str(seconds).removesuffix(" s")),
             Paces(options.get("PACES", "auto")),
             float(str(options.get("MAX_COST", MAX_COST))),
+            options.get("METHOD", "auto") == "auto",
         )
     except ValueError as error:
         raise InvalidParameterValue(
@@ -104,7 +124,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Work in seconds of a processor. `batch_work`: all paces being 1. `reachable`: the least final share."""
+    """Work in seconds of a processor. `batch_work`: of computing all in one run, by changes or from scratch,
+    whichever is cheaper. `reachable`: the least final share."""
 
     goal: Goal
     paths: tuple[PathPlan, ...]

@@ -10,9 +10,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from catalog.postgres.schema import TableName
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost import constants
-from planner.cost.engines import Choice, Costs, Places
+from planner.cost.engines import Costs, Places
 from planner.cost.estimate import BufferEstimate
 from planner.cost.node import BufferRows, unchanging
 from planner.cost.row_counts import Change, Vector, content, reconciled
@@ -30,6 +31,11 @@ Pacing: TypeAlias = tuple[int, ...]
 
 _MOST_REMEMBERED: Final = 600
 
+_SOME: Final = 0.01
+"""The share of a table that changes in a period by which the kinds of what subplans write are known."""
+
+_ALIKE: Final = 0.1
+"""Shares of retractions that differ by less than this are the same."""
 
 Corrections: TypeAlias = Mapping[int, float]
 """The factor between seen and expected rows, by the buffers that subplans write."""
@@ -65,16 +71,25 @@ class SimulatedRuns:
     total: float
     subplans: tuple[SimulatedSubplan, ...]
 
+    def at_most(self, most_final: float) -> SimulatedRuns:
+        """The same where the last run takes at most this much work, in another way if need be."""
+        if self.final <= most_final:
+            return self
+        return replace(self, final=most_final, total=self.total - self.final + most_final)
+
 
 @dataclass(slots=True)
 class Simulation:
     """Simulates periods of a plan; a subplan's period is remembered by the paces of all paths below it.
 
+    `kinds`: the kinds of changes that come to each table, in proportion; `arrivals`: how many are expected.
     `effort`: the operators that were simulated so far, one as often as the period of its subplan.
     """
 
     plan: DeltaPlan
+    statistics: Statistics
     arrivals: Mapping[int, Arrivals]
+    kinds: Mapping[int, Arrivals]
     sizes: Mapping[int, float]
     estimates: tuple[tuple[SubplanEstimate, SubplanEstimate], ...]
     below: tuple[tuple[int, ...], ...]
@@ -86,6 +101,7 @@ class Simulation:
     _remembered: dict[int, dict[Pacing, SimulatedSubplan]] = field(
         init=False, default_factory=lambda: defaultdict(dict)
     )
+    _retracted: dict[int, float] = field(init=False, default_factory=dict)
 
     def simulate(self, paces: Pacing) -> SimulatedRuns:
         """The period under these paces."""
@@ -114,22 +130,47 @@ class Simulation:
         """Forget simulated periods: whoever keeps a simulation needs only its estimates."""
         self._remembered.clear()
 
-    def recompute(self, rows: Mapping[int, float] | None = None) -> tuple[Choice, ...]:
-        """The engine, and the work, of computing each subplan from scratch over these rows of tables.
+    @property
+    def tables(self) -> tuple[TableBuffer, ...]:
+        """The tables that are read, as often as they are."""
+        return tuple(buffer for buffer in self.plan.buffers if isinstance(buffer, TableBuffer))
 
-        Without `rows` over those that there are at the end of the period.
-        """
-        choices, held = list[Choice](), dict[int, Vector]()
-        for buffer, arriving in self.arrivals.items():
-            expected = max(self.sizes[buffer] + arriving.inserts - arriving.deletes, 0.0)
-            held[buffer] = np.array([expected if rows is None else rows[buffer]])
-        for subplan, (scratch, _) in zip(self.plan.subplans, self.estimates, strict=True):
-            contents = {buffer: unchanging(rows) for buffer, rows in held.items()}
-            firing = scratch.firing(contents, np.ones(1))
-            held[subplan.writes] = np.maximum(firing.rows(scratch.outcome).net, 0.0)
-            features = scratch.work.features(firing, scratch.outcome)
-            choices.append(self.costs.choice(subplan.writes, features))
-        return tuple(choices)
+    def has_kinds(self, kinds: Mapping[TableName, Arrivals]) -> bool:
+        """Whether these are about the kinds of changes that it reckons with."""
+        return all(
+            _is_like(self.kinds[table.number], kinds[table.table])
+            for table in self.tables
+            if table.table in kinds
+        )
+
+    def retracted_share(self, buffer: int) -> float:
+        """The share of the changed rows of a buffer that are usually taken back."""
+        if not self._retracted:
+            self._retracted = self._retracted_shares()
+        return self._retracted.get(buffer, 0.0)
+
+    def _retracted_shares(self) -> dict[int, float]:
+        """The shares in a period that brings some changes of their usual kinds to all tables."""
+        arrivals = {
+            number: kind.scaled(_SOME * max(self.sizes[number], 1.0 / _SOME))
+            for number, kind in self.kinds.items()
+        }
+        simulated = replace(self, arrivals=arrivals).simulate((1,) * len(self.paths)).subplans
+        shares = {number: kind.retracted / kind.changed for number, kind in arrivals.items() if kind.changed}
+        for subplan, outcome in zip(self.plan.subplans, simulated, strict=True):
+            changes = outcome.written.changes
+            gross = float(changes.gross[-1])
+            if gross > 0.0:
+                shares[subplan.writes] = float(changes.replacements[-1] + changes.deletes[-1]) / gross
+        return shares
+
+    @property
+    def rows_in_the_end(self) -> dict[int, float]:
+        """The rows of each table at the end of the period, by the number of its buffer."""
+        return {
+            buffer: max(self.sizes[buffer] + arriving.inserts - arriving.deletes, 0.0)
+            for buffer, arriving in self.arrivals.items()
+        }
 
     def _simulated(self, place: int, paces: Pacing, done: Mapping[int, SimulatedSubplan]) -> SimulatedSubplan:
         subplan, (scratch, estimate) = self.plan.subplans[place], self.estimates[place]
@@ -143,18 +184,21 @@ class Simulation:
         for buffer, pace in paces_of_reads.items():
             positions = np.concatenate(([0.0], np.floor(times * pace + 1e-9) / pace))
             held[buffer], change = self._read(buffer, positions, done)
-            buffers[buffer] = BufferRows(content(held[buffer][:-1]), content(held[buffer][1:]), change)
+            # What came with one firing is content for the next; the last of a period is followed by another.
+            fresh = np.roll(change.gross, 1)
+            before, after = content(held[buffer][:-1]), content(held[buffer][1:])
+            buffers[buffer] = BufferRows(before, after, change, fresh)
         there = {buffer: unchanging(rows) for buffer, rows in held.items()}
         everything = scratch.firing(there, np.ones(len(times) + 1))
         contents = np.maximum(everything.rows(scratch.outcome).net, 0.0)
-        before, after = contents[:-1], contents[1:]
-        buffers[subplan.writes] = unchanging(before)
-        firing = estimate.firing(buffers, before)
+        own_before, own_after = contents[:-1], contents[1:]
+        buffers[subplan.writes] = unchanging(own_before)
+        firing = estimate.firing(buffers, own_before)
         features = estimate.work.features(firing, estimate.outcome)
         likely = firing.rows(estimate.outcome).kept(features.jobs, features.jobs).as_change()
         factor = self.corrections.get(subplan.writes, 1.0)
-        change = reconciled(likely, before, after).map(lambda rows: rows * factor)
-        replaced_share = np.minimum(change.replaced_rows / np.maximum(before, 1.0), constants.NEARLY_ALL)
+        change = reconciled(likely, own_before, own_after).map(lambda rows: rows * factor)
+        replaced_share = np.minimum(change.replaced_rows / np.maximum(own_before, 1.0), constants.NEARLY_ALL)
         written = WrittenRows(times, contents, change.map(_sum), _sum(np.log1p(-replaced_share)))
         return SimulatedSubplan(features, *self.costs.works(subplan.writes, features), written)
 
@@ -186,15 +230,19 @@ def simulation(
     arrivals: Mapping[int, Arrivals],
     costs: Costs,
     corrections: Corrections,
+    kinds: Mapping[int, Arrivals],
 ) -> Simulation:
-    """The simulation, with everything computed that does not depend on paces."""
+    """The simulation, with everything computed that does not depend on paces.
+
+    `kinds`: which kinds of changes come, however few.
+    """
     known: dict[int, BufferEstimate] = {}
     sizes: dict[int, float] = {}
     for table in plan.buffers:
         if isinstance(table, TableBuffer):
             of = statistics.of(table.table)
             sizes[table.number] = of.rows
-            known[table.number] = _table(table, of, arrivals[table.number])
+            known[table.number] = _table(table, of, arrivals[table.number], kinds[table.number])
     estimates: list[tuple[SubplanEstimate, SubplanEstimate]] = []
     paths: list[Path] = []
     below: list[tuple[int, ...]] = []
@@ -210,7 +258,9 @@ def simulation(
         below.append(tuple(sorted(places)))
     return Simulation(
         plan=plan,
+        statistics=statistics,
         arrivals=arrivals,
+        kinds=kinds,
         sizes=sizes,
         estimates=tuple(estimates),
         below=tuple(below),
@@ -219,6 +269,13 @@ def simulation(
         corrections=corrections,
         operators=tuple(_operators(subplan) for subplan in plan.subplans),
     )
+
+
+def _is_like(one: Arrivals, other: Arrivals) -> bool:
+    """Whether they have the same kinds of changes, in similar proportions."""
+    if (one.updates > 0, one.deletes > 0) != (other.updates > 0, other.deletes > 0):
+        return False
+    return not one.changed or abs(one.retracted / one.changed - other.retracted / other.changed) < _ALIKE
 
 
 def _operators(subplan: Subplan) -> int:
@@ -248,16 +305,16 @@ def _sum(rows: Vector) -> Vector:
     return np.concatenate(([0.0], np.cumsum(rows)))
 
 
-def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals) -> BufferEstimate:
+def _table(buffer: TableBuffer, known: TableStatistics, arriving: Arrivals, kind: Arrivals) -> BufferEstimate:
     rows = max(known.rows + arriving.inserts - arriving.deletes, 1.0)
-    moves = Moves.OFTEN if arriving.updates else Moves.NEVER
+    moves = Moves.OFTEN if kind.updates else Moves.NEVER
     columns = {}
     for read, attribute in zip(buffer.fields, buffer.attributes, strict=True):
         column = known.columns.get(attribute)
         grows = column is not None and _is_growing(column, known.rows)
         values = _grown(column, known.rows, rows)
         columns[read.column] = Spread(values, moves, values.distinct, buffer.number, rows, grows)
-    return BufferEstimate(columns, rows, not arriving.updates and not arriving.deletes)
+    return BufferEstimate(columns, rows, not kind.updates and not kind.deletes)
 
 
 def _grown(column: ColumnStatistics | None, before: float, after: float) -> ColumnStatistics:

@@ -8,7 +8,6 @@ from textwrap import indent
 from typing import Any, Final
 
 from catalog.postgres.signatures import Signatures
-from coordinator.planning.period_estimate import changed_rows
 from coordinator.planning.planning import Maintainable
 from dialect.bound.query import Query
 from dialect.bound.text import BoundText
@@ -181,7 +180,7 @@ class Explained:
 
 def _rows_text(arrivals: Arrivals) -> str:
     """So many rows as whole numbers; updated ones, which count twice, apart."""
-    rows = changed_rows(arrivals)
+    rows = arrivals.changed
     updates = f" ({figure(arrivals.updates)} updates count twice)" if arrivals.updates else ""
     return f"{rows:.0f} {'row' if round(rows) == 1 else 'rows'}{updates}"
 

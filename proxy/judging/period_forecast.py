@@ -12,7 +12,6 @@ from catalog.queries.measurements import KnownEngine
 from catalog.queries.paces import Period
 from coordinator.planning.costs import as_known, own_weights_from, weights_by_engine
 from coordinator.planning.expected_rows import expected_arrivals, kinds_of, stated_rows
-from coordinator.planning.period_estimate import changed_rows, scaled
 from coordinator.planning.planning import Maintainable
 from planner.algebra.statistics import Statistics
 from planner.cost.engines import Costs, EngineLimits, OwnWeights
@@ -42,7 +41,8 @@ class PeriodForecast:
     """A period of the query: what comes, and what work takes.
 
     `sources`: where what is known of arrivals comes from, in words.
-    The corrections, and the weights of single subplans, are those of the plan that is kept.
+    The corrections, the weights of single subplans and the work from scratch are those of the plan that is
+    kept.
     """
 
     arrivals: Mapping[TableName, Arrivals]
@@ -53,6 +53,7 @@ class PeriodForecast:
     on_demand: bool
     corrections: Corrections
     own: OwnWeights
+    recompute_work: float | None
 
     def schedule(
         self,
@@ -66,7 +67,7 @@ class PeriodForecast:
 
         `kept`: those of the plan, if it is the one that the query is computed by. Others are searched for.
         """
-        if not any(changed_rows(arrival) for arrival in self.arrivals.values()):
+        if not any(arrival.changed for arrival in self.arrivals.values()):
             return None
         plan = maintainable.planned.delta
         is_kept = kept is not None
@@ -74,7 +75,8 @@ class PeriodForecast:
         costs = replace(self.costs, own=own)
         simulation = simulated(plan, statistics, self.arrivals, costs, corrections)
         knobs = knobs_of(self.goal.paces, simulation)
-        optimised = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end)
+        recompute = self.recompute_work if is_kept else None
+        optimised = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end, recompute_work=recompute)
         chosen = None if kept is None else kept_paths(plan, kept)
         return optimised if chosen is None else at_paces(optimised, simulation, chosen)
 
@@ -129,6 +131,7 @@ def read_period_forecast(
         on_demand=options.get("TRIGGER", "on demand") == "on demand",
         corrections={int(subplan): correction for subplan, correction in figures["corrections"].items()},
         own=own_weights_from(figures["own_weights"]),
+        recompute_work=figures["recompute_work"],
     )
 
 
@@ -157,7 +160,7 @@ def _arrivals(
     kinds = kinds_of(known, oids.values())
     stated = stated_rows(oids, options, kinds)
     rows = {oid: max(kept.get(oid, 0.0), stated.get(oid, 0.0)) for oid in oids.values()}
-    return {name: scaled(kinds[oid], rows[oid]) for name, oid in oids.items()}
+    return {name: kinds[oid].scaled(rows[oid]) for name, oid in oids.items()}
 
 
 def _sources(
@@ -170,7 +173,7 @@ def _sources(
     kept = {int(oid): float(rows) for oid, rows in figures["expected"].items()}
     stated = stated_rows(oids, options, kinds_of(KnownArrivals.of(figures["arrivals"]), oids.values()))
     return {
-        name: _source(kept.get(oid), stated.get(oid), is_forecast=changed_rows(arrivals[name]) > 0)
+        name: _source(kept.get(oid), stated.get(oid), is_forecast=arrivals[name].changed > 0)
         for name, oid in oids.items()
     }
 

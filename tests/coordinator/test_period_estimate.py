@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.firing.outcome import RunOutcome, SubplanOutcome
-from coordinator.planning.period_estimate import PeriodEstimate, as_stated, changed_rows, kind_of, scaled
+from coordinator.planning.period_estimate import PeriodEstimate, as_stated, kind_of
 from planner.algebra.logical import LogicalQuery
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
 from planner.cost.weights import Weights
@@ -107,9 +107,9 @@ def counted(goal: Goal) -> PeriodEstimate:
 
 
 def test_rows_are_scaled_kind_by_kind() -> None:
-    assert scaled(Arrivals(10, 20, 30), 160) == Arrivals(20, 40, 60)
-    assert changed_rows(Arrivals(20, 40, 60)) == pytest.approx(160)
-    assert scaled(Arrivals(0), 5) == Arrivals(5)
+    assert Arrivals(10, 20, 30).scaled(160) == Arrivals(20, 40, 60)
+    assert Arrivals(20, 40, 60).changed == pytest.approx(160)
+    assert Arrivals(0).scaled(5) == Arrivals(5)
 
 
 def test_kinds_are_those_of_what_came() -> None:

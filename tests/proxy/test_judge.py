@@ -124,6 +124,7 @@ def asked(*options: str, format: str = "TEXT", **given: object) -> Question:
         "zone": "UTC",
         "corrections": {},
         "own_weights": {},
+        "recompute_work": None,
         "measured": {"subplans": {}, "from_scratch": None},
         "engines": [{"engine": "Spark", "weights": {"jobs": 0.1}, "most_changed": None, "most_read": None}],
     }
@@ -214,7 +215,7 @@ def test_methods_are_told_where_one_is_forced() -> None:
 def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) -> None:
     """It writes ten times as many rows as the model says, or takes ten times as long: that is more work."""
     text = "SELECT max(x.whole) AS whole FROM (SELECT DISTINCT whole FROM bound.things) x"
-    plain = replace(asked(format="JSON"), described=question(text).described)
+    plain = replace(asked(format="JSON", METHOD="linear"), described=question(text).described)
     assert plain.figures is not None
     statistics = statistics_of(plain.statistics)
     bound = bind_described(plain.described, SNAPSHOT.signatures)

@@ -184,7 +184,7 @@ def test_a_firing_that_was_as_expected_has_the_features_that_were() -> None:
     plan = derived(make.count(make.s))
     coming: dict[TableName, Arrivals] = {FILLED.name: Arrivals(1e6)}
     period = simulated(plan, UNKNOWN, coming, only())
-    features = features_of(period, 1, {0: Seen(1000.0, 1e6), 1: Seen(1.0)}, 2.0)
+    features, _ = features_of(period, 1, {0: Seen(1000.0, 1e6), 1: Seen(1.0)}, 2.0)
     assert features["jobs"] == 1.0
     assert features["changes"] == 1e6
     assert features["written"] == 2.0

@@ -90,7 +90,7 @@ def test_every_schedule_can_be_carried_out(
     assert np.isfinite([*finals, found.total_work, found.recompute_work]).all()
     assert all(work >= 0.0 for each in found.subplans for work in each.firings)
     last = sum(each.firings[-1] for each in found.subplans)
-    assert np.isclose(last, found.final_work)
+    assert np.isclose(min(last, found.recompute_work), found.final_work)
 
 
 def no_path_outpaces_what_feeds_it(found: Schedule, plan: DeltaPlan) -> None:
