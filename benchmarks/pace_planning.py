@@ -121,7 +121,7 @@ def cases(plans: list[DeltaPlan], tries: int) -> Iterator[Case]:
             if most < 3:
                 continue
             most = min(most, 16)
-            paces = Goal(0.0, most, max_cost=1e6)
+            paces = Goal(0.0, most, max_cost=1e6, recomputes=False)
             reachable = scheduled(simulation, paces, knobs).reachable
             for part in (0.8, 0.5, 0.2):
                 goal = reachable + part * (1.0 - reachable)
@@ -138,7 +138,7 @@ def ratios(found: list[Case], choice: random.Random | None = None) -> Figures:
         simulation = period(case.plan, case.share)
         knobs = path_knobs(simulation.paths, simulation.idle)
         started = time.process_time()
-        schedule = scheduled(simulation, Goal(case.goal, case.most, max_cost=1e6), knobs)
+        schedule = scheduled(simulation, Goal(case.goal, case.most, max_cost=1e6, recomputes=False), knobs)
         took, total, limit = (
             time.process_time() - started,
             schedule.total_work,

@@ -114,5 +114,5 @@ def goal_readings(learner: Learner, goals: Sequence[float], turns: int, longest:
 
 def chosen(period: Simulation, way: str, goal: float) -> Schedule:
     """What a way comes to."""
-    aim = Goal(goal, STEPS, paces=WAYS[way])
+    aim = Goal(goal, STEPS, paces=WAYS[way], recomputes=False)
     return scheduled(period, aim, knobs_of(aim.paces, period))
