@@ -47,10 +47,11 @@ from coordinator.planning.period_estimate import PeriodEstimate
 from coordinator.planning.prepared import Prepared, prepare
 from coordinator.planning.prices import Prices, chooses_itself
 from coordinator.planning.publishing_cost import Published, ResultRows
+from coordinator.publish.computed_rows import FEW_ROWS
 from coordinator.publish.locks import add_columns, lock_result
 from coordinator.publish.processor import PublishingClock
 from coordinator.publish.publishing import apply_changes
-from coordinator.publish.row_places import MOST_CHANGED, RowPlaces
+from coordinator.publish.row_places import RowPlaces
 from coordinator.results.computed_changes import ComputedChanges
 from coordinator.results.paced_paths import paced_paths
 from coordinator.results.run_costs import RunRows, arriving_kinds, first_estimate, first_price, run_prices
@@ -160,7 +161,7 @@ class StandingQuery:
     def _result_rows(self, rows: int) -> ResultRows:
         """What is known of the rows of the result, of which there are these if nothing else is known."""
         known = rows if self.result_rows is None else self.result_rows
-        return ResultRows(known, MOST_CHANGED if self.places.are_known else 0.0)
+        return ResultRows(known, FEW_ROWS if self.places.are_known else 0.0)
 
     def is_as_planned(self, connection: Connection, query: Running) -> bool:
         """Whether the query and its tables are as planned; they stay so until the transaction ends."""

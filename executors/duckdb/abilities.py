@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Final
 
 from dialect.duckdb.rendered import NotWritten
@@ -19,7 +20,7 @@ READ_TO_CHANGED: Final = 10
 
 
 CONTENTS_SHARE: Final = 0.5
-"""The share of the memory in which contents that are read again and again may be held."""
+"""The share of the memory in which contents that are read again and again may be held, until it is needed."""
 
 _BESIDE: Final = 32
 """The bytes that a row takes in a hash table besides its values."""
@@ -27,21 +28,19 @@ _BESIDE: Final = 32
 
 def limits(most_rows: float, most_bytes: float) -> EngineLimits:
     """What firings it computes where so many changed rows, and this much memory, are allowed."""
-    return EngineLimits(
-        IN_PROCESS, most_rows, READ_TO_CHANGED * most_rows, (1.0 - CONTENTS_SHARE) * most_bytes
-    )
+    return EngineLimits(IN_PROCESS, most_rows, READ_TO_CHANGED * most_rows, most_bytes)
 
 
 def row_bytes(plan: DeltaPlan, schemas: Mapping[int, Schema]) -> Mapping[int, float]:
     """About how many bytes a row takes that a subplan holds, by the buffer that the subplan writes.
 
-    It is as wide as the widest row that the subplan reads or writes.
+    It is as wide as the rows that the subplan reads and writes are on average.
     """
     widths = {
         number: sum(width(storage) for storage in schema.values()) for number, schema in schemas.items()
     }
     return {
-        subplan.writes: float(_BESIDE + max(widths[buffer] for buffer in (subplan.writes, *subplan.reads)))
+        subplan.writes: _BESIDE + fmean(widths[buffer] for buffer in (subplan.writes, *subplan.reads))
         for subplan in plan.subplans
     }
 

@@ -63,7 +63,7 @@ class EngineLimits:
                 return f"{rows[0]:.0f} {what}, and at most {most:.0f} are computed in the process"
         if (size := self._bytes(writes, features)[0]) > self.most_bytes:
             free = f"{self.most_bytes / _MEGABYTE:.0f} MB"
-            return f"about {size / _MEGABYTE:.0f} MB are needed, and {free} are free in the process"
+            return f"about {size / _MEGABYTE:.0f} MB are needed, and {free} may be used in the process"
         return None
 
     def _bytes(self, writes: int, features: Features) -> Vector:

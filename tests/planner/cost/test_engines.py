@@ -72,7 +72,7 @@ def test_what_does_not_fit_the_memory_is_sparks() -> None:
     grouped = replace(features(jobs=1.0, gathered=1e7), held=np.array([1e6]))
     chosen = both.choice(3, grouped)
     assert chosen.engine == SPARK
-    assert chosen.reason == "about 95 MB are needed, and 90 MB are free in the process"
+    assert chosen.reason == "about 95 MB are needed, and 90 MB may be used in the process"
     assert both.works(3, grouped)[1].tolist() == [1]
     assert both.choice(3, features(jobs=1.0, contents=1e7)).engine == IN_PROCESS
 
