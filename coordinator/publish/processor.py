@@ -23,17 +23,17 @@ class PublishingClock:
     servers: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "servers", _spent_by_server(self.connection))
+        object.__setattr__(self, "servers", spent_by_server(self.connection))
 
     def seconds(self) -> float:
         """The seconds since it was made."""
-        now = _spent_by_server(self.connection)
+        now = spent_by_server(self.connection)
         if now is None or self.servers is None:
             return time.monotonic() - self.elapsed
         return (now - self.servers) + (time.thread_time() - self.own)
 
 
-def _spent_by_server(connection: Connection, processes: Path = Path("/proc")) -> float | None:
+def spent_by_server(connection: Connection, processes: Path = Path("/proc")) -> float | None:
     """What the process behind a connection has spent so far; None unless it is seen to run here."""
     process = processes / str(connection.info.backend_pid)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,15 +14,17 @@ from coordinator.firing.due_rows import SubplanRows
 from coordinator.planning.period_estimate import PeriodEstimate
 from coordinator.planning.prices import Experience, Prices, chooses_itself, experience_from
 from coordinator.planning.publishing_cost import ResultRows
+from planner.algebra.logical import JoinKind
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost.weights import SPARK, Weights
+from planner.cost.engines import Costs, EngineLimits
+from planner.cost.weights import IN_PROCESS, SPARK, Weights, default_weights
 from planner.pace.choose import scheduled, simulated
 from planner.pace.expected import ExpectedRun
 from planner.pace.knobs import path_knobs
 from planner.pace.schedule import Arrivals, Goal
 from tests.planner.cost.test_estimate import Make
 from tests.planner.pace.test_pace import derived
-from tests.support.planning.random_plans import FILLED
+from tests.support.planning.random_plans import FILLED, TABLES
 from tests.support.planning.schedules import only
 
 JOB = Weights().jobs
@@ -106,6 +110,47 @@ def test_publishing_is_in_both_prices() -> None:
     taught = experience_from([slow], [part(1)], only())
     assert taught.recompute_work(all_rows, found) > 2 * expected
     assert taught.changes_work(few, 0, found) == nothing.changes_work(few, 0, found)
+
+
+def test_a_query_without_runs_learns_from_others() -> None:
+    others = learned(4.0, 4.0)
+    assert of_changes(Experience().beside(others)) == of_changes(others)
+    assert of_changes(learned(1.0).beside(others)) == pytest.approx(1.0)
+
+
+def test_rows_that_are_fresh_cost_once() -> None:
+    """In the process they are given another form; what this process has never read is all fresh."""
+    make = Make()
+    plan = derived(make.join(JoinKind.INNER))
+    known = Statistics(dict.fromkeys(TABLES, TableStatistics(1e6, {1: ColumnStatistics(1e6)})))
+    fresh = replace(default_weights(IN_PROCESS), fresh=1e-6)
+    costs = Costs((EngineLimits(IN_PROCESS),), {IN_PROCESS: fresh})
+    period = simulated(plan, known, {}, costs)
+    schedule = scheduled(period, Goal(1.0, 1), path_knobs(period.paths, period.idle))
+    estimate = PeriodEstimate(period, schedule, {0: 100, 1: 101})
+    [joining, *_] = plan.subplans
+    before = dict.fromkeys((joining.writes, *joining.reads), 10**6)
+    rows = {joining.writes: SubplanRows(before, {joining.reads[0]: 10}, frozenset(joining.reads))}
+    works = [
+        estimate.due_run(rows, fresh={joining.writes: dict.fromkeys(joining.reads, count)}).work
+        for count in (0, 10**5, 10**9)
+    ]
+    assert 0.1 <= works[1] - works[0] <= 0.2 + 1e-9
+    assert works[2] == estimate.due_run(rows).work
+
+
+def test_updates_are_reckoned_with_as_soon_as_they_have_come() -> None:
+    """Though nothing was expected when paces were chosen."""
+    make = Make()
+    few = Statistics({FILLED.name: TableStatistics(1e6, {2: ColumnStatistics(100.0)})})
+    period = simulated(derived(make.count(make.s, make.d)), few, {}, only())
+    schedule = scheduled(period, Goal(1.0, 1), path_knobs(period.paths, period.idle))
+    expecting_none = PeriodEstimate(period, schedule, {0: 100})
+    updates = expecting_none.for_kinds({FILLED.name: Arrivals(0.0, 1.0)})
+    assert updates.for_kinds({FILLED.name: Arrivals(0.0, 7.0)}) is updates
+    assert period.retracted_share(0) == 0.0
+    assert updates.simulation.retracted_share(0) == 0.5
+    assert updates.simulation.retracted_share(1) > 0.3
 
 
 @pytest.mark.parametrize(
