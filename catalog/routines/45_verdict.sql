@@ -46,9 +46,9 @@ CREATE OR REPLACE FUNCTION gavial.is_scheduled(options jsonb, explained jsonb) R
     SET search_path = pg_catalog, pg_temp
 AS $body$
     SELECT coalesce(current_setting('gavial.nonce', true), '') <> ''
-       AND (coalesce(options ?| ARRAY['FINAL_WORK', 'LATENCY_GOAL'], false) OR coalesce(explained ? 'CURVE', false))
+       AND (coalesce(options ?| ARRAY['FINAL_WORK', 'LATENCY_GOAL'], false) OR explained IS NOT NULL)
 $body$;
-COMMENT ON FUNCTION gavial.is_scheduled(jsonb, jsonb) IS 'whether it is asked how often parts of a query would be computed';
+COMMENT ON FUNCTION gavial.is_scheduled(jsonb, jsonb) IS 'whether it is asked how often, and by what engine, parts of a query would be computed';
 
 CREATE OR REPLACE FUNCTION gavial.question(view oid, request jsonb) RETURNS jsonb
     LANGUAGE sql STABLE

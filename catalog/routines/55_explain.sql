@@ -122,9 +122,6 @@ BEGIN
     END IF;
     PERFORM gavial.check_query(view, request #> '{create,places}');
     lines := ARRAY(SELECT gavial.explained_by_proxy(view, request -> 'create', request));
-    IF lines = '{}' AND NOT gavial.is_scheduled(request #> '{create,options}', request -> 'options') THEN
-        PERFORM gavial.await_verdict(view, request -> 'create');
-    END IF;
     PERFORM gavial.tell_without_effect((request #> '{create,without_effect}') || (request -> 'without_effect'));
     RETURN ARRAY(SELECT gavial.with_schedule(d.line, request -> 'create', request)
                  FROM gavial.described(view, request #>> '{create,as_written}', request #> '{create,options}',
@@ -148,23 +145,18 @@ CREATE OR REPLACE FUNCTION gavial.with_schedule(line text, created jsonb, reques
     SET search_path = pg_catalog, pg_temp
 AS $body$
     -- In the place of the word the proxy puts a value.
-    SELECT CASE WHEN request ->> 'format' = 'JSON' AND coalesce(current_setting('gavial.nonce', true), '') <> '' AND (
-                    gavial.is_scheduled(created -> 'options', request -> 'options') OR request -> 'options' ? 'VERBOSE')
+    SELECT CASE WHEN request ->> 'format' = 'JSON' AND coalesce(current_setting('gavial.nonce', true), '') <> ''
                 THEN jsonb_pretty(line::jsonb || jsonb_build_object('schedule', current_setting('gavial.nonce')))
                 ELSE line END
 $body$;
-COMMENT ON FUNCTION gavial.with_schedule(text, jsonb, jsonb) IS 'what is known of a query as JSON, with its schedule where that is asked for';
+COMMENT ON FUNCTION gavial.with_schedule(text, jsonb, jsonb) IS 'what is known of a query as JSON, with how it is computed';
 
 CREATE OR REPLACE FUNCTION gavial.explained_by_proxy(view oid, created jsonb, request jsonb) RETURNS SETOF text
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
-    IF coalesce(current_setting('gavial.nonce', true), '') = '' OR NOT (
-        gavial.is_scheduled(created -> 'options', request -> 'options')
-        OR request -> 'options' ? 'VERBOSE'
-        OR request ->> 'format' = 'TEXT' AND created -> 'options' ? 'METHOD'
-        OR request ->> 'format' = 'DOT') THEN
+    IF coalesce(current_setting('gavial.nonce', true), '') = '' THEN
         RETURN;
     END IF;
     PERFORM gavial.await_verdict(view, created || jsonb_build_object('explain',

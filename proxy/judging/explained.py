@@ -11,7 +11,9 @@ from catalog.postgres.signatures import Signatures
 from coordinator.planning.planning import Maintainable
 from dialect.bound.query import Query
 from dialect.bound.text import BoundText
+from planner.cost.engines import Choice
 from planner.explain.delta_text import delta_text
+from planner.explain.engines_text import engines_text, engines_values
 from planner.explain.logical_text import text
 from planner.explain.look_ups_text import look_ups_text, look_ups_values
 from planner.explain.measured_work import MeasuredWork
@@ -25,6 +27,7 @@ from planner.explain.schedule_text import (
     schedule_text,
     schedule_values,
 )
+from planner.explain.steps_text import steps_text, steps_values
 from planner.pace.schedule import Arrivals, Schedule
 from planner.plan import Planned
 from proxy.judging.period_forecast import PeriodForecast
@@ -62,7 +65,8 @@ class Explained:
     """A query as it was understood; its schedule, if that was asked for and it is known what comes.
 
     `is_kept`: whether the plan is the one that the query is computed by; None where there is none yet.
-    `status`: that of a query that exists. `measured`: what its parts took under that plan.
+    `status`: that of a query that exists. `measured`: what its parts took under that plan. `from_scratch`:
+    the engines that compute it from all rows of its tables.
     """
 
     query: Query
@@ -74,6 +78,7 @@ class Explained:
     is_kept: bool | None = None
     status: str = "active"
     measured: MeasuredWork = NOT_MEASURED
+    from_scratch: tuple[Choice, ...] = ()
 
     @property
     def planned(self) -> Planned:
@@ -94,6 +99,7 @@ class Explained:
         if "STATE" in explain.options:
             blocks.append(("Looked up", look_ups_text(self.planned.delta)))
         blocks += self._scheduled(explain) if self.forecast else []
+        blocks.append(("Steps", steps_text(self.planned.delta)))
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
         return Verdict("\n".join(shown))
 
@@ -137,7 +143,10 @@ class Explained:
 
     def _scheduled(self, explain: Explain) -> list[tuple[str, str]]:
         if self.schedule is None:
-            return [("Schedule", _UNKNOWN)]
+            blocks = [("Schedule", _UNKNOWN)] if self._is_wanted(explain) else []
+            if explain.costs:
+                blocks.append(("From scratch", engines_text(self.planned.delta, self.from_scratch)))
+            return blocks
         blocks = [("Expected until the trigger", self._expected())] if explain.costs else []
         blocks += [
             ("Schedule", schedule_text(self.planned.delta, self.schedule, explain.costs, self.measured))
@@ -145,6 +154,10 @@ class Explained:
         if "CURVE" in explain.options:
             blocks.append(("Curve", curve_text(self.planned.delta, self.schedule)))
         return blocks
+
+    def _is_wanted(self, explain: Explain) -> bool:
+        """Whether it is asked for that parts are run before the trigger, or what that would cost."""
+        return "CURVE" in explain.options or (self.forecast is not None and self.forecast.is_wish)
 
     def _expected(self) -> str:
         """The changed rows that the period is expected to bring, by table, and how that is known."""
@@ -154,7 +167,7 @@ class Explained:
             for name, arrivals in self.forecast.arrivals.items()
         )
 
-    def _values(self, explain: Explain) -> dict[str, Any] | None:
+    def _values(self, explain: Explain) -> dict[str, Any]:
         values: dict[str, Any] = {}
         if self.schedule is not None:
             values |= schedule_values(self.planned.delta, self.schedule, explain.costs, self.measured)
@@ -170,12 +183,15 @@ class Explained:
                 values["plan"] = self.maintainable.fingerprint
             if "STATE" in explain.options:
                 values["looked_up"] = look_ups_values(self.planned.delta)
+        elif explain.costs and self.from_scratch:
+            values["from_scratch"] = engines_values(self.planned.delta, self.from_scratch)
+        values["steps"] = steps_values(self.planned.delta)
         if "VERBOSE" in explain.options:
             values["looked_up"] = look_ups_values(self.planned.delta)
             values["phases"] = {
                 title.lower().replace(" ", "_"): block.splitlines() for title, block in self._phases()
             }
-        return values or None
+        return values
 
 
 def _rows_text(arrivals: Arrivals) -> str:

@@ -101,6 +101,7 @@ def judge(question: Question, signatures: Signatures, engine: Engine) -> Verdict
         if question.figures and as_kept is not None
         else NOT_MEASURED,
         status="active" if question.plan is None else question.plan["status"],
+        from_scratch=forecast.from_scratch(maintainable, statistics) if forecast and not schedule else (),
     )
     return explained.verdict(question.explain)
 

@@ -14,7 +14,7 @@ from coordinator.planning.costs import as_known, own_weights_from, weights_by_en
 from coordinator.planning.expected_rows import expected_arrivals, kinds_of, stated_rows
 from coordinator.planning.planning import Maintainable
 from planner.algebra.statistics import Statistics
-from planner.cost.engines import Costs, EngineLimits, OwnWeights
+from planner.cost.engines import Choice, Costs, EngineLimits, OwnWeights
 from planner.cost.weights import Weights
 from planner.delta.weighted import DeltaPlan
 from planner.explain.measured_work import MeasuredWork, Took
@@ -79,6 +79,10 @@ class PeriodForecast:
         optimised = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end, recompute_work=recompute)
         chosen = None if kept is None else kept_paths(plan, kept)
         return optimised if chosen is None else at_paces(optimised, simulation, chosen)
+
+    def from_scratch(self, maintainable: Maintainable, statistics: Statistics) -> tuple[Choice, ...]:
+        """The engine, and the work, of computing each part from all rows that the tables have now."""
+        return simulated(maintainable.planned.delta, statistics, {}, self.costs).recompute()
 
     @property
     def costs(self) -> Costs:

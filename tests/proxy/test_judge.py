@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -189,7 +190,8 @@ def test_costs_are_left_out_where_they_are_switched_off() -> None:
         return judge(without).explanation
 
     assert shown("TEXT") == (
-        "  Schedule:\n    result 1: 3 runs\n      bound.things at pace 3: the goal is met"
+        "  Schedule:\n    result 1: 3 runs\n      bound.things at pace 3: the goal is met\n"
+        "  Steps:\n    result 1:\n      1. result: changes of bound.things"
     )
     path = {"reads": "bound.things", "pace": 3, "reason": "the goal is met"}
     assert json.loads(shown("JSON")) == {
@@ -197,6 +199,7 @@ def test_costs_are_left_out_where_they_are_switched_off() -> None:
         "goal": 0.5,
         "max_cost": 3.0,
         "subplans": [{"subplan": "result 1", "method": "linear", "runs": 3, "paths": [path]}],
+        "steps": {"result 1": ["1. result: changes of bound.things"]},
     }
     assert "at the trigger" not in shown("DOT")
 
@@ -206,8 +209,35 @@ def test_methods_are_told_where_one_is_forced() -> None:
     explained = question(text, explain=Explain("TEXT", frozenset()))
     forced = replace(explained, options={"METHOD": "recompute"})
     shown = judge(forced).explanation
-    assert shown == "  Methods:\n    aggregate 1: recompute\n    result 2: linear"
-    assert judge(explained).explanation == ""
+    assert shown.startswith("  Methods:\n    aggregate 1: recompute\n    result 2: linear\n  Steps:\n")
+    assert judge(explained).explanation.startswith("  Steps:\n")
+
+
+def test_without_a_goal_and_without_arrivals_engines_and_steps_are_shown() -> None:
+    """As they are for computing everything from the rows that are there."""
+    asking = asked()
+    assert asking.figures is not None
+    unknown = replace(asking, figures={**asking.figures, "expected": {}})
+    quick = {"engine": "DuckDB", "weights": {"jobs": 0.001}, "most_changed": 1e6, "most_read": 1e6}
+    figures = {**asking.figures, "expected": {}, "engines": [*asking.figures["engines"], quick]}
+    both = ENGINES["auto"](EngineSettings(Path()))
+    title, engine, *steps = judge(replace(unknown, figures=figures), both).explanation.splitlines()
+    assert title == "  From scratch:"
+    assert re.fullmatch(r"    result 1: by DuckDB: [\d.e-]+ s beside [\d.e-]+ s on Spark", engine)
+    assert steps == ["  Steps:", "    result 1:", "      1. result: changes of bound.things"]
+    assert re.fullmatch(r"    result 1: by Spark: [\d.]+ s", judge(unknown).explanation.splitlines()[1])
+    values = json.loads(judge(replace(unknown, explain=Explain("JSON", frozenset({"COSTS"})))).explanation)
+    assert [part["engine"] for part in values["from_scratch"]] == ["Spark"]
+    hidden = judge(replace(unknown, explain=Explain("TEXT", frozenset()))).explanation
+    assert hidden.splitlines() == steps
+    wished = replace(unknown, options={"FINAL_WORK": "0.5"})
+    assert "how many rows will have arrived by then is not known" in judge(wished).explanation
+
+
+def test_without_a_goal_but_with_arrivals_the_schedule_is_shown() -> None:
+    shown = judge(asked()).explanation.splitlines()
+    assert "    result 1: 1 run" in [line.split(",")[0] for line in shown]
+    assert shown[-3:] == ["  Steps:", "    result 1:", "      1. result: changes of bound.things"]
 
 
 @pytest.mark.parametrize(("plan", "more"), [("own", True), ("another", False), (None, False)])

@@ -72,9 +72,32 @@ def test_the_same_as_a_graph(connection: psycopg.Connection) -> None:
 
 
 def test_without_a_goal_or_any_knowledge_of_what_comes(connection: psycopg.Connection) -> None:
-    assert "  Schedule:" not in lines(connection, f"EXPLAIN CREATE STANDING QUERY q AS {QUERY}")
-    shown = lines(connection, f"EXPLAIN CREATE STANDING QUERY q WITH (FINAL_WORK = 0.1) AS {QUERY}")
-    assert shown[-1].startswith("    one run, when the trigger fires: how many rows")
+    shown = lines(connection, f"EXPLAIN CREATE STANDING QUERY q AS {QUERY}")
+    assert "  Schedule:" not in shown
+    engines = shown[shown.index("  From scratch:") + 1 : shown.index("  Steps:")]
+    assert [line.split(": by ")[0].strip() for line in engines] == ["aggregate 1", "aggregate 2", "result 3"]
+    assert all(re.search(r": by (DuckDB|Spark): .+", line) for line in engines)
+    steps = shown[shown.index("  Steps:") + 1 :]
+    assert steps[:3] == [
+        "    aggregate 1:",
+        "      1. tallies of the change: changes of public.sales grouped by part, digits",
+        "      2. look up its own rows by part, digits of step 1",
+    ]
+    wished = lines(connection, f"EXPLAIN CREATE STANDING QUERY q WITH (FINAL_WORK = 0.1) AS {QUERY}")
+    assert wished[wished.index("  Schedule:") + 1].startswith("    one run, when the trigger fires: how many")
+    assert set(engines) <= set(wished)
+
+
+def test_a_query_that_is_there_shows_engines_and_steps_without_a_goal(
+    connection: psycopg.Connection,
+) -> None:
+    connection.execute(f"CREATE STANDING QUERY plain AS {QUERY} WITH NO DATA".encode())
+    shown = lines(connection, "EXPLAIN STANDING QUERY plain")
+    assert any(re.search(r"by (DuckDB|Spark)(,.*)?: .+", line) for line in shown)
+    assert "      2. look up its own rows by part, digits of step 1" in shown
+    [(values,)] = connection.execute("EXPLAIN (FORMAT JSON) STANDING QUERY plain").fetchall()
+    found = values if isinstance(values, dict) else json.loads(values)
+    assert found["schedule"]["steps"]["aggregate 1"][1] == "2. look up its own rows by part, digits of step 1"
 
 
 def test_a_goal_that_cannot_be_met_is_warned_of_and_a_query_that_is_there_explained(
