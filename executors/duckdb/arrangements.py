@@ -39,6 +39,10 @@ IDLE_FIRINGS: Final = 1_000
 is tried again after as many."""
 
 
+COMPARED: Final = "GAVIAL_COMPARE_LOOK_UPS" in os.environ
+"""Whether each look-up is computed a second time, by a scan, and must find the same: a mode for tests."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What arrangements have of the wanted files, and the files that they have not."""
@@ -55,6 +59,7 @@ class Room:
     most_bytes: int
     fewest_rows: int = FEWEST_ROWS
     at_once: int = AT_ONCE
+    is_compared: bool = COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,11 @@ class Arrangements:
     def are_worth(self, rows: int) -> bool:
         """Whether so many rows are looked up rather than scanned."""
         return self._room.most_bytes > 0 and rows >= self._room.fewest_rows
+
+    @property
+    def are_compared(self) -> bool:
+        """Whether what is looked up is compared with what a scan finds."""
+        return self._room.is_compared
 
     def kept(self) -> Sequence[Arrangement]:
         """The arrangements that there are."""

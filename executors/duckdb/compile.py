@@ -39,7 +39,7 @@ class LookedUp:
 
     `hash` is what is looked for, computed from a row `x` of step `of`; `own_hash` what it meets, computed
     from a row `y` of the buffer. `key` has the buffer's columns of which that is the hash, and how each is
-    stored before it is hashed.
+    stored before it is hashed. `same`: whether the keys of two such rows are the same.
     """
 
     number: int
@@ -49,6 +49,7 @@ class LookedUp:
     of: int
     hash: str
     own_hash: str
+    same: str
     key: tuple[tuple[int, Storage], ...]
 
 
@@ -115,6 +116,7 @@ class Compiler(NodeCompiler):
             of=step.of,
             hash=hash,
             own_hash=own_hash,
+            same=" AND ".join(self._same(other, one) for one, other in pairs),
             key=key,
         )
 

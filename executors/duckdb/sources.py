@@ -21,12 +21,15 @@ def source_of(
     schema: Schema,
     names: Mapping[int, str],
     inputs: Inputs,
-    contents: Contents,
+    contents: Contents | None,
 ) -> str:
-    """The rows of all parts, their columns by `name_of`; `inputs` gains what is read."""
+    """The rows of all parts, their columns by `name_of`; `inputs` gains what is read.
+
+    Without `contents` every file is read.
+    """
     selects = []
-    whole = WholeFiles.among(parts, schema, names)
-    if whole is not None and (held := contents.source(whole)) is not None:
+    whole = None if contents is None else WholeFiles.among(parts, schema, names)
+    if contents is not None and whole is not None and (held := contents.source(whole)) is not None:
         columns = "".join(f"{names[column]} AS {name_of(column)}, " for column in schema)
         selects.append(f"SELECT {columns}{WEIGHT} FROM {held}")
         parts = without(parts, whole.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from executors.duckdb.abilities import READ_TO_CHANGED
 from executors.duckdb.arrangement import KeyColumn
 from executors.duckdb.arrangements import FEWEST_ROWS, Arrangements
+from executors.duckdb.comparing import require_same
 from executors.duckdb.compile import LookedUp, Selected, Statement, consolidated
 from executors.duckdb.contents import Contents
 from executors.duckdb.inputs import Inputs, Statements
@@ -95,7 +97,21 @@ class Stepping:
             return self._filtered(step, rest)
         table = pa.Table.from_batches(arranged.batches)
         renamed = table.rename_columns([*(name_of(column) for column in step.schema), WEIGHT])
-        return self._filtered(step, [InMemory(renamed), *rest])
+        looked_up = [InMemory(renamed), *rest]
+        if self.arrangements.are_compared:
+            self._compare(step, looked_up, parts, whole)
+        return self._filtered(step, looked_up)
+
+    def _compare(
+        self, step: LookedUp, looked_up: Sequence[Part], parts: Sequence[Part], whole: WholeFiles
+    ) -> None:
+        """Compare rows that are looked up with all rows of the parts."""
+        names = self.buffers.names(step.buffer)
+        one, other = (source_of(of, step.schema, names, self.inputs, None) for of in (looked_up, parts))
+        _, offset = range_at(self.firing.ranges[step.buffer], step.moment)
+        key = ", ".join(names[column] for column, _ in step.key)
+        place = f"buffer {Path(whole.folder).name}, key ({key}), offset {offset}"
+        require_same(step, one, other, self._select, place)
 
     def _filtered(self, step: LookedUp, parts: Sequence[Part]) -> str:
         """The rows of parts that have a key of the step; of few rows all."""

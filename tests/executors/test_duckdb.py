@@ -66,7 +66,7 @@ def test_firings_write_what_the_definition_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_arranged", [False, True], ids=["held", "arranged"])
 def test_whatever_is_kept_of_files(tmp_path: Path, is_arranged: bool) -> None:
     """Files are read by several firings, as a whole and in part, and are merged meanwhile."""
-    room = Room(tmp_path, 2**28, fewest_rows=0) if is_arranged else Room(tmp_path, 0)
+    room = Room(tmp_path, 2**28, fewest_rows=0, is_compared=True) if is_arranged else Room(tmp_path, 0)
     executor = OrByDefinition(DuckDBExecutor(1000, 2**28, room, fewest_held_rows=0))
     in_files = partial(LogsInFiles, warehouse=Warehouse(str(tmp_path)))
     play(executor, in_files, settings(max_examples=100, deadline=None))

@@ -33,9 +33,14 @@ def test_random_standing_queries() -> None:
 
 
 def test_random_standing_queries_without_spark() -> None:
-    """What DuckDB computes, much more of it in a minute: no query waits for Spark."""
+    """What DuckDB computes, much more of it in a minute: no query waits for Spark.
+
+    Each look-up is compared with a scan.
+    """
     first = int(time.time())
-    fuzzer = Fuzzer(until=time.monotonic() + 60, attempts=0, held_from=0, without_java=True)
+    fuzzer = Fuzzer(
+        until=time.monotonic() + 60, attempts=0, held_from=0, without_java=True, are_compared=True
+    )
     cases = (random_case(seed, SOUND, queries=24, changes=6, targets=3) for seed in count(first))
     fuzzer.fuzz(cases, repeat(18))
     assert fuzzer.findings == [], f"seeds from {first}, 24 queries, 6 changes, 3 targets"
@@ -44,9 +49,12 @@ def test_random_standing_queries_without_spark() -> None:
 
 @pytest.mark.parametrize("major", versions(18))
 def test_kept_cases(major: int) -> None:
-    """Contents are held by DuckDB: what a query reads first comes from files all the same."""
+    """Contents are held by DuckDB: what a query reads first comes from files all the same.
+
+    Each look-up is compared with a scan.
+    """
     cases = read_cases(CASES.read_text())
-    fuzzer = Fuzzer(attempts=0, cases_of_a_site=len(cases), held_from=0)
+    fuzzer = Fuzzer(attempts=0, cases_of_a_site=len(cases), held_from=0, are_compared=True)
     fuzzer.fuzz(iter(cases), repeat(major))
     assert fuzzer.findings == []
     assert fuzzer.refusals == {}

@@ -41,8 +41,8 @@ class Engines:
 
 
 def _small_executor() -> DuckDBExecutor:
-    """DuckDB that looks up and holds whatever it can, however little it is."""
-    room = Room(Path(tempfile.gettempdir()), ARRANGEMENT_SPACE, fewest_rows=0)
+    """DuckDB that looks up and holds whatever it can, however little it is; each look-up is compared."""
+    room = Room(Path(tempfile.gettempdir()), ARRANGEMENT_SPACE, fewest_rows=0, is_compared=True)
     return DuckDBExecutor(math.inf, IN_PROCESS_MEMORY, room, fewest_held_rows=0)
 
 

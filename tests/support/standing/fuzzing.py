@@ -91,6 +91,7 @@ class Fuzzer:
     cases_of_a_site: int = CASES_OF_A_SITE
     held_from: int | None = None
     without_java: bool = False
+    are_compared: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
@@ -100,7 +101,7 @@ class Fuzzer:
         while some := tuple(islice(cases, self.cases_of_a_site)):
             major = next(majors)
             say("the embedded PostgreSQL" if major is None else f"PostgreSQL {major}")
-            with site(major, self.held_from, self.without_java) as place:
+            with site(major, self.held_from, self.without_java, self.are_compared) as place:
                 player = Player(place, self.counts, self.refusals)
                 for case in some:
                     began = time.monotonic()
@@ -166,6 +167,7 @@ def main() -> None:
     )
     parser.add_argument("--without-java", action="store_true", help="what is left to Spark is not computed")
     parser.add_argument("--held-from", type=int, help="rows from which on DuckDB holds and arranges contents")
+    parser.add_argument("--compare-look-ups", action="store_true", help="each look-up by key with a scan")
     parser.add_argument("--features", default="sound", help="sound, all, or names as in sound,SCALE,PADDING")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="to cut a finding; 0: it is only told")
     parser.add_argument(
@@ -195,6 +197,7 @@ def main() -> None:
         options.cutting_minutes,
         held_from=options.held_from,
         without_java=options.without_java,
+        are_compared=options.compare_look_ups,
     )
     fuzzer.fuzz(cases, majors_of(options.postgres, options.seed))
     for message, times in fuzzer.refusals.most_common():

@@ -15,6 +15,7 @@ from tests.support.running.servers import Gavial, Server, gavial, postgres
 from tests.support.running.standing_databases import drop_database
 
 FEWEST_ROWS: Final = ("GAVIAL_FEWEST_HELD_ROWS", "GAVIAL_FEWEST_ARRANGED_ROWS")
+COMPARED: Final = "GAVIAL_COMPARE_LOOK_UPS"
 NO_JAVA: Final = {"JAVA_TOOL_OPTIONS": "-XX:+NoSuchOption"}
 
 
@@ -87,16 +88,22 @@ class Site:
 
 @contextmanager
 def site(
-    major: int | None, fewest_held_rows: int | None = None, without_java: bool = False
+    major: int | None,
+    fewest_held_rows: int | None = None,
+    without_java: bool = False,
+    are_compared: bool = False,
 ) -> Iterator[Site]:
     """A site before a PostgreSQL of this version of its own, or with the embedded one.
 
     DuckDB holds and arranges contents of so many rows and more; None: as many as it does by itself. Without
-    Java there is no Spark, and what DuckDB does not compute ends with an error.
+    Java there is no Spark, and what DuckDB does not compute ends with an error. `are_compared`: each look-up
+    in an arrangement is compared with a scan.
     """
     environment = {} if fewest_held_rows is None else dict.fromkeys(FEWEST_ROWS, str(fewest_held_rows))
     if without_java:
         environment |= NO_JAVA
+    if are_compared:
+        environment[COMPARED] = "1"
     home = Path(tempfile.mkdtemp(prefix="gavial-fuzz-", dir="/tmp"))
     home.chmod(0o711)
     try:
