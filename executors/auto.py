@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,6 +21,7 @@ from catalog.queries.arrangements import ArrangementRow
 from dialect.expressions.environment import Environment
 from executors.duckdb.abilities import limits, row_bytes, unwritten
 from executors.duckdb.arrangements import Room
+from executors.duckdb.contents import FEWEST_ROWS
 from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import GaveUp, NotComputed, OutOfMemory
 from executors.executor import Buffers, Engine, Executor, Firing, Outcome
@@ -39,12 +41,13 @@ class AutoEngine(Engine):
 
     name = "DuckDB and Spark"
 
-    def __init__(self, spark: Engine, settings: EngineSettings) -> None:
+    def __init__(self, spark: Engine, settings: EngineSettings, fewest_held_rows: int = FEWEST_ROWS) -> None:
         self._spark = spark
+        self._settings = settings
         self._most_rows = math.inf if settings.in_process_rows is None else float(settings.in_process_rows)
         self._most_bytes = settings.in_process_memory
         room = Room(settings.scratch, settings.arrangement_space)
-        self._in_process = DuckDBExecutor(self._most_rows, self._most_bytes, room)
+        self._in_process = DuckDBExecutor(self._most_rows, self._most_bytes, room, fewest_held_rows)
         self._needs_spark = threading.Event()
 
     @staticmethod
@@ -74,6 +77,11 @@ class AutoEngine(Engine):
         """Have Spark started before the first firing on it is asked for."""
         if self._spark.name in engines:
             self._needs_spark.set()
+
+    def beside(self) -> AutoEngine:
+        """The same bounds again, for another thread; nothing is kept to be read again."""
+        settings = replace(self._settings, arrangement_space=0)
+        return AutoEngine(self._spark.beside(), settings, fewest_held_rows=sys.maxsize)
 
     def start(self, go_on: Callable[[], bool]) -> AutoExecutor:
         """An executor, for which nothing has to be started yet."""

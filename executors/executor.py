@@ -207,6 +207,10 @@ class Engine(Protocol):
         """Firings on these engines will be asked for soon: one that has to be started may be when warmed."""
         return
 
+    def beside(self) -> Engine:
+        """The same for another thread: its executors work at the same time as those of this one."""
+        return self
+
     def start(self, go_on: Callable[[], bool]) -> Executor:
         """An executor, as long as somebody wants it; an error that says why there is none."""
 

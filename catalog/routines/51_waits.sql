@@ -138,9 +138,10 @@ CREATE OR REPLACE FUNCTION gavial.verified_meanwhile(run uuid) RETURNS uuid
 AS $body$
     SELECT o.query_id FROM gavial.runs o
     WHERE o.kind = 'verify' AND o.state = 'running' AND o.id IS DISTINCT FROM run
+      AND EXISTS (SELECT FROM gavial.runs r WHERE r.id = run AND r.kind = 'verify')
     ORDER BY o.asked LIMIT 1
 $body$;
-COMMENT ON FUNCTION gavial.verified_meanwhile(uuid) IS 'the query whose result is compared, by VERIFY, for another run than this one';
+COMMENT ON FUNCTION gavial.verified_meanwhile(uuid) IS 'the query whose result is compared while another run of VERIFY waits for that';
 
 CREATE OR REPLACE FUNCTION gavial.turn_of(query uuid, run uuid) RETURNS text
     LANGUAGE sql STABLE

@@ -120,7 +120,7 @@ def decide(state: State, facts: Facts) -> tuple[State, tuple[Action, ...]]:
     of_results, recorded, work = results.next_work(state.results, facts, able)
     state = replace(state, results=of_results)
     verifying = LookAtVerifications(able, facts.verifications)
-    if work is None and not facts.runs:
+    if work is None and not facts.refreshes:
         state, work = _unasked_work(state, facts, able)
     if work is None:
         work = Wait(facts.position, tuple(run.target for run in facts.refreshes if run.query in able))

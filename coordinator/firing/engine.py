@@ -51,6 +51,18 @@ class EngineThread:
         self._idle = threading.Event()
         self._idle.set()
         self._stopped = threading.Event()
+        self._beside: EngineThread | None = None
+        self._beside_lock = threading.Lock()
+
+    @property
+    def beside(self) -> EngineThread:
+        """A thread that works at the same time: for what may take long. It ends with this one."""
+        with self._beside_lock:
+            if self._beside is None:
+                self._beside = EngineThread(self.engine.beside())
+                if self._stopped.is_set():
+                    self._beside.stop()
+            return self._beside
 
     def run(self, work: Callable[[Executor], Given], wanted: Callable[[], bool]) -> Given:
         """The outcome of `work`; once `wanted`, which is asked now and then, says no, jobs are cancelled."""
@@ -97,6 +109,9 @@ class EngineThread:
     def stop(self) -> None:
         """End the executor, if it was started, and its work; in order if that takes no time."""
         self._stopped.set()
+        with self._beside_lock:
+            if self._beside is not None:
+                self._beside.stop()
         self._thread.shutdown(wait=False, cancel_futures=True)
         end = time.monotonic() + _END_SECONDS
         while not self._idle.wait(_LOOK_SECONDS) and time.monotonic() < end:

@@ -33,7 +33,7 @@ class ResultLoop(ContextThread):
         self._site = site
         self._position = position
         self._engine = engine
-        self._discarded = DiscardedFiles(site.warehouse)
+        self._discarded = DiscardedFiles(site.warehouse, self.positions)
         self._read_at = float("-inf")
         super().__init__("results", threading.Event(), self._run)
 
@@ -47,7 +47,13 @@ class ResultLoop(ContextThread):
             connection.execute("LISTEN gavial")
             forget_progress(connection)
             shell = DatabaseShell(
-                connection, self._site, self._position, self._engine, self._discarded, self._stop
+                connection=connection,
+                site=self._site,
+                position=self._position,
+                engine=self._engine,
+                positions=self.positions,
+                discarded=self._discarded,
+                stop=self._stop,
             )
             state, known = State(), None
             try:

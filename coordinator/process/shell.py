@@ -60,6 +60,7 @@ from coordinator.results.failing import contained, ends_all, failure_of, log_fai
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.lost_files import loss_behind
 from coordinator.results.pace_choice import PaceChoice
+from coordinator.results.positions_in_use import PositionsInUse
 from coordinator.results.publication import Result, publish
 from coordinator.verify.verifications import Verifications
 from sources.warehouse.site import CaptureSite
@@ -80,6 +81,7 @@ class DatabaseShell:
         site: CaptureSite,
         position: Callable[[], int],
         engine: EngineThread,
+        positions: PositionsInUse,
         discarded: DiscardedFiles,
         stop: threading.Event,
     ) -> None:
@@ -89,7 +91,7 @@ class DatabaseShell:
         self._stop = stop
         self._queries = KnownQueries(site, engine, stop)
         self._paces = PaceChoice(site, self._queries)
-        self._verifications = Verifications(site.address, position, self._queries)
+        self._verifications = Verifications(site.address, position, self._queries, positions)
         self._discarded = discarded
         self._arrangements = ListedArrangements(site, engine)
         self._results: dict[UUID, Result] = {}

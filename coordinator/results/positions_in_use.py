@@ -21,6 +21,14 @@ class Moment:
     oldest: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Hold:
+    """A position at which something is computed that takes longer than until the next decision."""
+
+    position: int
+    decision: int
+
+
 class PositionsInUse:
     """Tells merging where computations stand. Any thread may ask."""
 
@@ -28,6 +36,7 @@ class PositionsInUse:
         self._captured = captured
         self._lock = threading.Lock()
         self._begun: dict[int, int] = {}
+        self._held: set[Hold] = set()
         self._decision = 0
 
     def begin_decision(self, under_way: Iterable[int]) -> int:
@@ -41,8 +50,27 @@ class PositionsInUse:
             }
             return position
 
+    def hold(self, position: int) -> Hold:
+        """Keep what is read now at a position, until it is released."""
+        with self._lock:
+            held = Hold(position, self._decision)
+            self._held.add(held)
+            return held
+
+    def release(self, held: Hold) -> None:
+        """Nothing is read there any more."""
+        with self._lock:
+            self._held.discard(held)
+
+    def oldest_held(self) -> int | None:
+        """The number of the earliest decision of which something is held; None where nothing is."""
+        with self._lock:
+            return min((held.decision for held in self._held), default=None)
+
     def now(self) -> Moment:
         """What is in use, and what will not be."""
         with self._lock:
-            oldest = min(self._begun.values(), default=self._decision)
-            return Moment(self._captured(), frozenset(self._begun), self._decision, oldest)
+            decisions = [*self._begun.values(), *(held.decision for held in self._held)]
+            positions = frozenset(self._begun).union(held.position for held in self._held)
+            oldest = min(decisions, default=self._decision)
+            return Moment(self._captured(), positions, self._decision, oldest)

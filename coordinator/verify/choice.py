@@ -10,7 +10,7 @@ BEARABLE_COST: Final = 10_000_000
 """Up to this cost, by its own estimate, PostgreSQL is asked.
 
 That is about 100 seconds: it reads and computes for a cost of about 100,000 in a second. While it does, its
-snapshot keeps VACUUM from removing dead rows of the whole server, and no other result is computed.
+snapshot keeps VACUUM from removing dead rows of the whole server.
 """
 
 

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from psycopg import Connection
 
 from catalog.queries.awaited import note_run
-from catalog.queries.running import Run, Running, save_differences
-from catalog.queries.telling import fail_run, finish_verification
+from catalog.queries.running import Run, Running
+from catalog.queries.telling import fail_run
 from coordinator.decide.failure_policy import why_not
 from coordinator.firing.engine import Cancelled
-from coordinator.firing.progress import Wanted
-from coordinator.results.computation import compute, compute_all
-from coordinator.results.computed_changes import ComputedChanges
 from coordinator.results.failing import ends_all, failure_of, log_failure
 from coordinator.results.known_queries import KnownQueries
+from coordinator.results.positions_in_use import PositionsInUse
 from coordinator.results.query import StandingQuery
-from coordinator.verify.choice import Choice, ComparedWith
 from coordinator.verify.snapshot import SnapshotHolder
-from coordinator.verify.verify import Difference, differing_from_postgres, differing_from_scratch
-from sources.server.position import format_lsn
+from coordinator.verify.verification import Verification
 from sources.server.senders import free_senders
 
 log = logging.getLogger(__name__)
@@ -35,13 +33,34 @@ _QUEUED: Final = (
 )
 
 
-class Verifications:
-    """Goes on with VERIFY statements. A thread takes positions, so that waiting for one delays no result."""
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    """What is compared now, of which query, and what comes of it."""
 
-    def __init__(self, address: str, captured: Callable[[], int], known: KnownQueries) -> None:
+    verification: Verification
+    standing: StandingQuery
+    outcome: Future[None]
+
+
+class Verifications:
+    """Goes on with VERIFY statements, beside everything else: no result waits for one.
+
+    Threads take positions, one for each statement; another one compares, one result after another.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        captured: Callable[[], int],
+        known: KnownQueries,
+        positions: PositionsInUse,
+    ) -> None:
         self._address = address
         self._captured = captured
         self._known = known
+        self._positions = positions
+        self._thread = ThreadPoolExecutor(1, "verification")
+        self._comparing: _Comparing | None = None
         self._snapshot_holders: dict[UUID, SnapshotHolder] = {}
         self._queued: set[UUID] = set()
 
@@ -50,6 +69,8 @@ class Verifications:
 
         No more are begun at once than the server can serve: the others are told so.
         """
+        ended = self._look_at_comparing(connection)
+        runs = [run for run in runs if run.id != ended]
         wanted = {run.id for run in runs}
         self._queued &= wanted
         for gone in self._snapshot_holders.keys() - wanted:
@@ -67,7 +88,11 @@ class Verifications:
                     self._queue(connection, run)
                     continue
                 self._begin(connection, query, run)
-            self._continue(connection, query, run, self._snapshot_holders[run.id])
+            if not self._is_compared(run):
+                self._continue(connection, query, run, self._snapshot_holders[run.id])
+
+    def _is_compared(self, run: Run) -> bool:
+        return self._comparing is not None and self._comparing.verification.run.id == run.id
 
     def _most(self, connection: Connection) -> int:
         """How many may be under way: what the server has left, but one for tables that are copied."""
@@ -103,10 +128,14 @@ class Verifications:
         for snapshot_holder in self._snapshot_holders.values():
             snapshot_holder.release()
         self._snapshot_holders.clear()
+        if self._comparing is not None:
+            self._comparing.verification.snapshot_holder.release()
+        self._thread.shutdown()
 
     def _continue(
         self, connection: Connection, query: Running, run: Run, snapshot_holder: SnapshotHolder
     ) -> None:
+        """Begin to compare, as soon as the position is captured and nothing else is being compared."""
         try:
             if snapshot_holder.error is not None:
                 raise snapshot_holder.error
@@ -115,67 +144,60 @@ class Verifications:
             captured, target = self._captured(), snapshot_holder.target
             if snapshot_holder.choice is None or target is None or captured < target:
                 return
+            if self._comparing is not None:
+                return
             standing = self._known.get(connection, query)
             at = captured if snapshot_holder.position is None else target
             if standing.has_read_behind(at):
                 self._forget(run.id)
                 return
-            verification = _Verification(connection, query, run, standing, snapshot_holder, at)
-            verification.carry_out(snapshot_holder.choice, self._known.until_changed(connection, query))
-        except Cancelled:
-            log.info("standing query %s: its verification is not wanted any more", query)
+            verification = Verification.begin(
+                address=self._address,
+                query=query,
+                run=run,
+                standing=standing,
+                snapshot_holder=snapshot_holder,
+                at=at,
+                positions=self._positions,
+            )
+            kept = partial(self._known.until_changed, query=query)
+            outcome = self._thread.submit(verification.carry_out, snapshot_holder.choice, kept)
+            self._comparing = _Comparing(verification, standing, outcome)
         except Exception as error:
             if ends_all(error, connection):
                 raise
-            if snapshot_holder.is_wanted() or snapshot_holder.error is not None:
-                log_failure(log, query, error, "verification")
-                fail_run(connection, run.id, failure_of(error))
+            self._end(connection, query, run.id, snapshot_holder, error)
+
+    def _look_at_comparing(self, connection: Connection) -> UUID | None:
+        """End what has been compared; which run that was."""
+        comparing = self._comparing
+        if comparing is None or not comparing.outcome.done():
+            return None
+        self._comparing = None
+        verification = comparing.verification
+        if verification.standing.is_outgrown:
+            comparing.standing.is_outgrown = True
+        error = comparing.outcome.exception()
+        if error is not None and (not isinstance(error, Exception) or ends_all(error, connection)):
+            raise error
+        run, snapshot_holder = verification.run.id, verification.snapshot_holder
+        self._end(connection, verification.query, run, snapshot_holder, error)
+        return run
+
+    def _end(
+        self,
+        connection: Connection,
+        query: Running,
+        run: UUID,
+        snapshot_holder: SnapshotHolder,
+        error: Exception | None,
+    ) -> None:
+        """Tell how it failed, if it did and somebody still waits, and let everything go."""
+        if isinstance(error, Cancelled):
+            log.info("standing query %s: its verification is not wanted any more", query)
+        elif error is not None and (snapshot_holder.is_wanted() or snapshot_holder.error is not None):
+            log_failure(log, query, error, "verification")
+            fail_run(connection, run, failure_of(error))
         snapshot_holder.release()
-        del self._snapshot_holders[run.id]
-
-
-@dataclass(frozen=True, slots=True)
-class _Verification:
-    """A comparison of one result, at one position."""
-
-    connection: Connection
-    query: Running
-    run: Run
-    standing: StandingQuery
-    snapshot_holder: SnapshotHolder
-    at: int
-
-    def carry_out(self, choice: Choice, is_kept: Wanted) -> None:
-        """Compare, and tell the client what came of it; nothing that was computed for it is left."""
-
-        def is_wanted() -> bool:
-            return self.snapshot_holder.is_wanted() and is_kept()
-
-        kept: list[ComputedChanges] = []
-        try:
-            kept.append(compute(self.standing, self.connection, self.query, self.at, False, is_wanted))
-            if choice.compared_with is ComparedWith.SPARK:
-                kept.append(compute_all(self.standing, self.connection, self.at, is_wanted))
-            differences = self._differences(*kept)
-        finally:
-            for computed in kept:
-                self.standing.discard(computed, self.connection)
-        compared_with = choice.compared_with.value
-        with self.connection.transaction():
-            save_differences(self.connection, self.run.id, differences)
-            finish_verification(self.connection, self.run.id, self.at, compared_with, choice.why)
-
-    def _differences(
-        self, computed: ComputedChanges, expected: ComputedChanges | None = None
-    ) -> list[Difference]:
-        at, table = format_lsn(self.at), self.standing.prepared.result_table
-        if expected is not None:
-            self._note(f"comparing with what was computed from scratch at {at}")
-            return differing_from_scratch(self.snapshot_holder, table, computed, expected)
-        position = self.snapshot_holder.position
-        assert position is not None
-        self._note(f"comparing with PostgreSQL's own result at {at}")
-        return differing_from_postgres(self.snapshot_holder, self.query, table, computed, position)
-
-    def _note(self, words: str) -> None:
-        note_run(self.connection, self.run.id, words, "running")
+        if self._snapshot_holders.get(run) is snapshot_holder:
+            del self._snapshot_holders[run]

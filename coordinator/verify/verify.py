@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -80,46 +79,45 @@ def _columns(connection: Connection, relation: int) -> tuple[_Column, ...]:
     return rows_of(connection, column, _COLUMNS, (relation,))
 
 
-class _Undone(Exception):
-    """Takes back what was done for the comparison."""
-
-
 def differing_from_postgres(
+    connection: Connection,
     snapshot_holder: SnapshotHolder,
     query: Running,
     table: ResultTable,
     computed: ComputedChanges,
     position: Position,
 ) -> list[Difference]:
-    """Where the result, with what is ready published, differs from the SELECT at the position."""
+    """Where the result, with what is ready published, differs from the SELECT at the position.
+
+    `table` is a copy of the result, of this connection alone.
+    """
 
     def load(connection: Connection) -> None:
         with snapshot_holder.session() as session:
             _copy_expected(connection, session, query, position)
 
-    return _differing_rows(snapshot_holder, table, computed, load)
+    return _differing_rows(connection, table, computed, load)
 
 
 def differing_from_scratch(
-    snapshot_holder: SnapshotHolder, table: ResultTable, computed: ComputedChanges, expected: ComputedChanges
+    connection: Connection, table: ResultTable, computed: ComputedChanges, expected: ComputedChanges
 ) -> list[Difference]:
     """Where the result, with what is ready published, differs from what was computed from scratch."""
 
     def load(connection: Connection) -> None:
         insert_rows(connection, table, expected.changes, _EXPECTED)
 
-    return _differing_rows(snapshot_holder, table, computed, load)
+    return _differing_rows(connection, table, computed, load)
 
 
 def _differing_rows(
-    snapshot_holder: SnapshotHolder,
+    connection: Connection,
     table: ResultTable,
     computed: ComputedChanges,
     load: Callable[[Connection], None],
 ) -> list[Difference]:
     """Where the result differs from what `load` puts into a table of the same columns."""
-    differences: list[Difference] = []
-    with snapshot_holder.session() as connection, _undone(connection):
+    with connection.transaction():
         name = table_name(connection, table.relation)
         apply_changes(connection, table, computed.changes, computed.how.from_scratch)
         connection.execute(
@@ -128,8 +126,7 @@ def _differing_rows(
             )
         )
         load(connection)
-        differences.extend(_differences(connection, table, name))
-    return differences
+        return list(_differences(connection, table, name))
 
 
 def _differences(connection: Connection, table: ResultTable, name: Identifier) -> Iterator[Difference]:
@@ -172,14 +169,3 @@ def _copy_expected(connection: Connection, session: Connection, query: Running, 
         ):
             for data in out:
                 into.write(data)
-
-
-@contextmanager
-def _undone(connection: Connection) -> Iterator[None]:
-    """A transaction that ends with ROLLBACK."""
-    try:
-        with connection.transaction():
-            yield
-            raise _Undone
-    except _Undone:
-        return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -23,8 +23,10 @@ from executors.spark.session import (
     close_session,
     forget_session,
     has_driver,
+    open_remote_session,
     open_session,
 )
+from executors.spark.shared_session import SharedSession, is_open
 from planner.delta.weighted import DeltaPlan
 from sources.warehouse.warehouse import FULL, error_of
 
@@ -35,24 +37,40 @@ _ANYTHING: Final = """
 
 
 class SparkExecutor(Executor):
-    """One session; `executors/executor.py` says what each method owes."""
+    """One session; `executors/executor.py` says what each method owes.
 
-    def __init__(self, session: SparkSession, broadcast_rows: int = BROADCAST_ROWS) -> None:
+    `shared`: the session that it belongs to, where others may have sessions on the same Java process.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        broadcast_rows: int = BROADCAST_ROWS,
+        shared: tuple[SharedSession, SparkSession] | None = None,
+    ) -> None:
         self.session = session
         self._broadcast_rows = broadcast_rows
+        self._shared = shared
 
     def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
-        """Run the subplan as one statement."""
-        with errors_in_our_words():
+        """Run the subplan as one statement; what is done beside it has an equal share of the tasks."""
+        with self._errors_in_our_words():
+            if self._shared is not None:
+                pool = "first" if self.session is self._shared[1] else "beside"
+                self.session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
             return fire(self.session, firing, buffers, self._broadcast_rows)
 
     def warm(self) -> None:
         """Have Java load what every firing needs."""
-        with errors_in_our_words():
+        with self._errors_in_our_words():
             self.session.sql(_ANYTHING).toArrow()
 
     def has_ended(self) -> bool:
         """Whether the Java process has; then nothing is left of the session."""
+        if self._shared is not None and not is_open(self._shared[1]):
+            if SparkSession._instantiatedSession is self._shared[1]:
+                forget_session()
+            return True
         if has_driver(seconds=0):
             return False
         forget_session()
@@ -67,8 +85,15 @@ class SparkExecutor(Executor):
         self.session.interruptAll()
 
     def close(self) -> None:
-        """Stop the session, and the Java process with it."""
-        close_session(self.session)
+        """Stop the session, and the Java process with it unless others use that."""
+        if self._shared is None:
+            close_session(self.session)
+        else:
+            shared, session = self._shared
+            shared.give_back(session)
+
+    def _errors_in_our_words(self) -> AbstractContextManager[None]:
+        return errors_in_our_words(None if self._shared is None else self._shared[1])
 
 
 class SparkEngine(Engine):
@@ -76,8 +101,10 @@ class SparkEngine(Engine):
 
     name = NAME
 
-    def __init__(self, settings: SparkSettings) -> None:
+    def __init__(self, settings: SparkSettings, beside: SparkEngine | None = None) -> None:
         self._settings = settings
+        self._is_beside = beside is not None
+        self._shared: SharedSession = SharedSession(settings) if beside is None else beside._shared
 
     @staticmethod
     def of(settings: EngineSettings) -> SparkEngine:
@@ -91,10 +118,22 @@ class SparkEngine(Engine):
         """How Spark's own types hold what is computed."""
         return spark_schemas(plan, environment)
 
+    def beside(self) -> SparkEngine:
+        """Sessions on the same Java process, or the same server; each has its own views, and is interrupted
+        by itself."""
+        return SparkEngine(self._settings, self)
+
     def start(self, go_on: Callable[[], bool]) -> SparkExecutor:
         """Start a session."""
+        remote = self._settings.remote
         try:
-            return SparkExecutor(open_session(self._settings, go_on))
+            if remote is not None and self._is_beside:
+                return SparkExecutor(open_remote_session(remote, is_another=True))
+            if remote is not None:
+                return SparkExecutor(open_session(self._settings, go_on))
+            session = self._shared.take(go_on)
+            own = session.newSession() if self._is_beside else session
+            return SparkExecutor(own, shared=(self._shared, session))
         except (Error, *BROKEN) as error:
             raise _refusal(error) from None
 
@@ -108,15 +147,19 @@ def spark_schemas(plan: DeltaPlan, environment: Environment) -> Mapping[int, Sch
 
 
 @contextmanager
-def errors_in_our_words() -> Iterator[None]:
-    """What PySpark, Py4J and the system raise, as errors that say what to do."""
+def errors_in_our_words(shared: SparkSession | None = None) -> Iterator[None]:
+    """What PySpark, Py4J and the system raise, as errors that say what to do.
+
+    `shared`: a session of which another thread may have found first that its process has ended.
+    """
     try:
         yield
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise error_of(error) from error
-        if not has_driver():
-            forget_session()
+        if not has_driver() or (shared is not None and not is_open(shared)):
+            if shared is None or SparkSession._instantiatedSession is shared:
+                forget_session()
             raise EngineLost(
                 "the process of Spark has ended",
                 detail="It may have needed more memory than there is.",

@@ -33,6 +33,8 @@ GIVEN_BACK_SECONDS = 120
 STOP_SECONDS = 30
 END_SECONDS = 1
 
+EVERY_PROCESSOR = "local[*]"
+
 # Variables of another Spark on this machine, which would be started in place of ours.
 FOREIGN = ("SPARK_HOME", "SPARK_REMOTE")
 
@@ -131,13 +133,13 @@ def forget_session() -> None:
         gateway.close()
 
 
-def open_remote_session(remote: str) -> SparkSession:
-    """A session on a Spark Connect server."""
+def open_remote_session(remote: str, *, is_another: bool = False) -> SparkSession:
+    """A session on a Spark Connect server; `is_another`: beside the one that there is."""
     try:
         builder = SparkSession.builder.remote(remote)
         for name, value in MEANING.items():
             builder = builder.config(name, value)
-        return builder.getOrCreate()
+        return builder.create() if is_another else builder.getOrCreate()
     except ImportError as error:
         raise ConfigurationError(
             "Spark Connect needs more Python packages",
@@ -148,9 +150,9 @@ def open_remote_session(remote: str) -> SparkSession:
 
 def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
     """Options of a driver that we start: silent, no web interface, no file outside its directory."""
-    memory = settings.memory or default_memory()
+    memory, processors = settings.memory or default_memory(), os.cpu_count() or 1
     options = {
-        "spark.master": settings.master,
+        "spark.master": f"local[{processors + 1}]" if settings.master == EVERY_PROCESSOR else settings.master,
         "spark.app.name": "gavial",
         "spark.driver.memory": f"{memory >> 20}m",
         # What is more is written into files by the tasks, and does not pass through the driver.
@@ -159,6 +161,8 @@ def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(settings.directory / "warehouse"),
+        # What is done beside gets its share of the tasks, and what is short does not wait for it.
+        "spark.scheduler.mode": "FAIR",
         "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}" {HEAP}',
         # A full collection now and then is what gives memory back: a concurrent one leaves large arrays.
         "spark.cleaner.periodicGC.interval": f"{GIVEN_BACK_SECONDS}s",
@@ -171,8 +175,10 @@ def driver_options(settings: SparkSettings, scratch: Path) -> dict[str, str]:
             "spark.driver.host": LOOPBACK,
             # The loopback interface is not ours alone: a machine has other users.
             "spark.authenticate": "true",
-            # A job's fixed costs rule at this size: few partitions, no re-planning between stages.
-            "spark.sql.shuffle.partitions": str(min(4, os.cpu_count() or 1)),
+            # A job's fixed costs rule at this size: few partitions, no re-planning between stages. The one
+            # task more than there are processors is for what is short, beside few tasks that take long.
+            "spark.default.parallelism": str(processors),
+            "spark.sql.shuffle.partitions": str(min(4, processors)),
             "spark.sql.adaptive.enabled": "false",
         }
     return options

@@ -98,6 +98,9 @@ class Large:
     def foresee(self, _engines: Collection[str]) -> None:
         pass
 
+    def beside(self) -> Large:
+        return self
+
     def start(self, _go_on: Callable[[], bool]) -> InPlace:
         assert self.may_start.wait(SECONDS)
         self.started += 1

@@ -192,6 +192,47 @@ def test_a_comparison_by_the_engine_ends_too(
     assert verified(user, "VERIFY STANDING QUERY kinds USING SPARK")[0] == []
 
 
+@pytest.mark.parametrize("engine", ["POSTGRES", "SPARK"])
+def test_others_go_on_while_it_computes(dsn: str, user: psycopg.Connection, engine: str) -> None:
+    """Results of others, and its own, are computed and published, by REFRESH and by triggers."""
+    name = "dear" if engine == "POSTGRES" else "crossed_long"
+    user.execute("DROP STANDING QUERY IF EXISTS crossed_long, each; DROP TABLE IF EXISTS heavy")
+    user.execute("CREATE TABLE heavy (a int)")
+    user.execute(
+        "CREATE STANDING QUERY crossed_long AS SELECT count(*) AS n FROM heavy x, heavy y WHERE x.a < y.a"
+    )
+    user.execute(
+        "CREATE STANDING QUERY each WITH (TRIGGER = 'every 1 s') AS SELECT kind, count(*) AS n FROM part "
+        "GROUP BY kind"
+    )
+    user.execute("INSERT INTO heavy SELECT generate_series(1, 400000)")
+    user.execute("REFRESH STANDING QUERY kinds")
+    begun = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gavial verify'"
+    with waiting(dsn, f"VERIFY STANDING QUERY {name} USING {engine}") as statement:
+        wait_until(lambda: one(user, begun) > 0, "nothing is compared", WAIT_SECONDS)
+        for _ in range(3):
+            user.execute("UPDATE part SET weight = weight + 1 WHERE id % 100 = 0")
+            user.execute("REFRESH STANDING QUERY kinds")
+        user.execute("DELETE FROM part WHERE id = (SELECT max(id) FROM part)")
+        if engine == "POSTGRES":
+            user.execute("REFRESH STANDING QUERY dear")
+        rows = one(user, "SELECT count(*) FROM part")
+        wait_until(lambda: one(user, "SELECT sum(n) FROM each") == rows, "no trigger fires", WAIT_SECONDS)
+        assert not statement.outcome.done()
+        holds = engine == "POSTGRES"
+        wait_until(lambda: (one(user, SNAPSHOTS) > 0) is holds, "another snapshot", SOON_SECONDS)
+        statement.connection.cancel()
+        statement.error()
+        ended = time.monotonic()
+        nothing_is_left(user)
+        wait_until(lambda: one(user, SNAPSHOTS) == 0, "a snapshot is held", SOON_SECONDS)
+        wait_until(lambda: one(user, begun) == 0, "it is still computed", SOON_SECONDS)
+    assert time.monotonic() - ended < SOON_SECONDS
+    user.execute("DROP STANDING QUERY crossed_long, each")
+    assert verified(user, "VERIFY STANDING QUERY kinds USING POSTGRES")[0] == []
+    assert verified(user, "VERIFY STANDING QUERY kinds USING SPARK")[0] == []
+
+
 @pytest.mark.parametrize(
     ("word", "message"), [("FOO", 'syntax error at or near "FOO"'), ("", "syntax error at end of input")]
 )

@@ -89,7 +89,8 @@ def test_a_verify_that_compares_ends(slow: str, end: Callable[[Waiting, psycopg.
         with waiting(slow, "VERIFY STANDING QUERY joined USING POSTGRES", *settings) as statement:
             wait_until(lambda: one(admin, copies) == 1, "PostgreSQL is not asked", WAIT_SECONDS)
             statement.wait_for_notice("comparing with PostgreSQL's own result")
-            with waiting(slow, "REFRESH STANDING QUERY joined") as queueing:
+            admin.execute("REFRESH STANDING QUERY joined")
+            with waiting(slow, "VERIFY STANDING QUERY joined USING SPARK") as queueing:
                 words = "waiting while standing query public.joined is verified; 1 other REFRESH or VERIFY"
                 queueing.wait_for_notice(words)
                 queueing.connection.cancel_safe()
