@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from catalog.failpoints import failpoint
 from catalog.postgres.storage import Storage
 from dialect.duckdb.rendered import Rendered, cast, text_literal
 from executors.duckdb.key_hash import key_hash
@@ -113,6 +114,7 @@ class Arrangement:
             alive = np.array(list(files.values()), np.int32)
             while _must_merge(runs):
                 runs[-2:] = [merged(runs[-2:], alive, self.directory)]
+                failpoint("arrangement: merged")
         kept = [run for run in runs if run.rows]
         return replace(self, files=files, numbers=self.numbers + len(rows), runs=kept)
 

@@ -19,6 +19,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
+from catalog.failpoints import failpoint
 from catalog.queries.arrangements import ArrangementRow
 from executors.duckdb.arrangement import ArrangedBy, Arrangement, KeyColumn
 from executors.duckdb.idle import given_up
@@ -211,8 +212,9 @@ class Arrangements:
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             with self._lock:
                 self._kept.pop(by, None)
-                self._refuse(arrangement, str(error).partition("\n")[0])
+                self._refuse(arrangement, _reason(error))
             return
+        failpoint("arrangement: caught up" if arrangement.files else "arrangement: made")
         with self._lock:
             if not self._is_closed:
                 self._kept[by] = added
@@ -233,12 +235,22 @@ class Arrangements:
             others = [other for by, other in self._kept.items() if by != arrangement.by]
             excess = needed + sum(other.bytes for other in others) - self._room.most_bytes
             gone = given_up(others, excess, used_before=self._firings - IDLE_FIRINGS)
+            has_room = gone is not None
             for other in gone or ():
                 del self._kept[other.by]
-            if gone is None:
-                self._kept.pop(arrangement.by, None)
+            if not has_room:
+                gone = [self._kept.pop(arrangement.by)] if arrangement.by in self._kept else []
                 self._refuse(arrangement, "--arrangement-space has no room for them")
-            return gone is not None
+        if gone:
+            failpoint("arrangement: dropped")
+        return has_room
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no arrangement: the same words for the same fault, without names of temporary files."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).partition("\n")[0]
 
 
 def _row(arrangement: Arrangement) -> ArrangementRow:
