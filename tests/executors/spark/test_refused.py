@@ -17,7 +17,7 @@ from catalog.errors import ConfigurationError, DiskFull, Error, InputOutputError
 from coordinator.firing.engine import Cancelled, EngineThread
 from executors.executor import Executor
 from executors.reference.executor import ReferenceEngine, ReferenceExecutor
-from executors.spark import executor as executors
+from executors.spark import shared_session
 from executors.spark.executor import SparkEngine
 from executors.spark.session import SparkSettings
 
@@ -50,7 +50,7 @@ class Opening:
 @pytest.fixture
 def opening(monkeypatch: pytest.MonkeyPatch) -> Opening:
     made = Opening(ConfigurationError("Spark does not start", detail="No Java."))
-    monkeypatch.setattr(executors, "open_session", made)
+    monkeypatch.setattr(shared_session, "open_session", made)
     return made
 
 
