@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from planner.cost.engines import Choice
 from planner.cost.node import unchanging
 from planner.cost.work import Features
 from planner.pace.expected import NOTHING_LEARNED, ExpectedRun, Learned
@@ -54,15 +55,29 @@ def scratch_run(
 ) -> ExpectedRun:
     """The run that computes everything over these changed rows of tables, by buffer; without them over those
     that there are at the end of the period."""
-    held = dict(tables) if tables is not None else simulation.rows_in_the_end
+    parts = _parts(simulation, tables, learned, consolidates=consolidates)
     work, result_rows = 0.0, 0.0
+    for writes, features in parts:
+        works, _ = simulation.costs.works(writes, features)
+        work, result_rows = work + float(works[0]), float(features.written[0])
+    return ExpectedRun(work, result_rows)
+
+
+def scratch_choices(simulation: Simulation) -> tuple[Choice, ...]:
+    """The engine and the work of each part, over the rows that there are at the end of the period."""
+    parts = _parts(simulation, None, NOTHING_LEARNED, consolidates=False)
+    return tuple(simulation.costs.choice(writes, features) for writes, features in parts)
+
+
+def _parts(
+    simulation: Simulation, tables: Mapping[int, float] | None, learned: Learned, *, consolidates: bool
+) -> Iterator[tuple[int, Features]]:
+    """What each part has to do, by the buffer that it writes."""
+    held = dict(tables) if tables is not None else simulation.rows_in_the_end
     for subplan in simulation.plan.subplans:
         rows = {buffer: held[buffer] for buffer in subplan.reads}
         features = scratch_features(simulation, subplan.writes, rows, consolidates=consolidates)
         expected = float(features.written[0])
         written = expected * learned.factor(subplan.writes, expected, from_scratch=True)
-        features = replace(features, written=np.array([written]))
-        works, _ = simulation.costs.works(subplan.writes, features)
-        work += float(works[0])
-        held[subplan.writes] = result_rows = written
-    return ExpectedRun(work, result_rows)
+        held[subplan.writes] = written
+        yield subplan.writes, replace(features, written=np.array([written]))

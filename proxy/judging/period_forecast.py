@@ -22,6 +22,7 @@ from planner.pace.choose import at_paces, limit_of, scheduled, simulated
 from planner.pace.knobs import knobs_of
 from planner.pace.paths import Path, paths
 from planner.pace.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of, is_wish
+from planner.pace.scratch import scratch_choices
 from planner.pace.simulation import Corrections
 
 KeptPaces: TypeAlias = Mapping[str, Any]
@@ -82,7 +83,7 @@ class PeriodForecast:
 
     def from_scratch(self, maintainable: Maintainable, statistics: Statistics) -> tuple[Choice, ...]:
         """The engine, and the work, of computing each part from all rows that the tables have now."""
-        return simulated(maintainable.planned.delta, statistics, {}, self.costs).recompute()
+        return scratch_choices(simulated(maintainable.planned.delta, statistics, {}, self.costs))
 
     @property
     def costs(self) -> Costs:

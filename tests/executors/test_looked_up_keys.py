@@ -85,6 +85,10 @@ KEYS: Final[Mapping[str, tuple[SqlType, Sequence[Value]]]] = {
     "float4": (SqlType(FLOAT4), [NAN, 0.0, -0.0, math.inf, -math.inf, 1.5]),
     "float8": (SqlType(FLOAT8), [NAN, 0.0, -0.0, math.inf, -math.inf, 0.1, 5e-324]),
     "numeric": (SqlType(NUMERIC), [*map(Decimal, NUMBERS)]),
+    "numeric without decimals": (
+        SqlType(NUMERIC),
+        [NAN_NUMERIC, Decimal("Infinity"), Decimal(1).scaleb(50), Decimal("1.5").scaleb(-30)],
+    ),
     "numeric(10,2)": (SqlType(NUMERIC, TWO_DIGITS), [Decimal("0.00"), Decimal("-1.50"), Decimal("2.25")]),
     "numeric(30)": (SqlType(NUMERIC, NO_DIGITS), [Decimal(0), Decimal(10**29)]),
     "text": (SqlType(TEXT), ["", " ", "a", "a ", "ä", "a\u0308", "A", "ß"]),
@@ -97,7 +101,6 @@ KEYS: Final[Mapping[str, tuple[SqlType, Sequence[Value]]]] = {
     "timestamp": (SqlType(TIMESTAMP), [datetime(1, 1, 1), datetime(2026, 1, 1, 0, 0, 0, 1)]),
     "uuid": (SqlType(UUID), ["00000000-0000-0000-0000-000000000000", "a" * 8 + "-0000" * 3 + "-" + "0" * 12]),
 }
-NO_DECIMALS: Final = [NAN_NUMERIC, Decimal("Infinity"), Decimal(1).scaleb(50), Decimal("1.5").scaleb(-30)]
 
 LEFT, RIGHT = TableName("public", "l"), TableName("public", "r")
 
@@ -200,24 +203,6 @@ def test_what_is_looked_up_is_what_a_scan_finds(
     play_one()
     assert compared > 2
     assert executor.counts["computed"] > 0.5 * executor.counts.total()
-
-
-def test_numbers_that_no_decimal_holds_are_not_arranged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Neither NaN nor too many digits: it is said once of each buffer, and another engine joins them."""
-    executor = executor_in(tmp_path)
-
-    @settings(max_examples=8, deadline=None)
-    @given(data=st.data())
-    def play_one(data: st.DataObject) -> None:
-        play(executor, Warehouse(str(tmp_path)), SqlType(NUMERIC), NO_DECIMALS, data)
-
-    play_one()
-    assert executor.counts.total() > executor.counts["computed"] > 0
-    said = [record.getMessage() for record in caplog.records]
-    assert said
-    assert len(said) == len(set(said))
 
 
 @pytest.mark.parametrize("fault", ["nothing is found", "a row is found twice", "a row is missing"])
