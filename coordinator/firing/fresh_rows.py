@@ -19,10 +19,12 @@ def fresh_after(fresh: FreshRows, outcomes: Iterable[SubplanOutcome]) -> FreshRo
     """What is fresh after a run: what it brought; where nothing was computed, also what was before."""
     after = dict(fresh)
     for outcome in outcomes:
-        came = {**outcome.arrived, outcome.writes: outcome.rows_out}
+        fresh_now = {**outcome.arrived, outcome.writes: outcome.rows_out}
         before = fresh.get(outcome.writes)
         if outcome.jobs:
-            after[outcome.writes] = came
+            after[outcome.writes] = fresh_now
         elif before is not None:
-            after[outcome.writes] = {buffer: rows + before.get(buffer, 0) for buffer, rows in came.items()}
+            after[outcome.writes] = {
+                buffer: rows + before.get(buffer, 0) for buffer, rows in fresh_now.items()
+            }
     return after

@@ -9,7 +9,7 @@ from typing import Final
 
 from catalog.queries.measurements import MeasuredPart, MeasuredRun
 from coordinator.planning.publishing_cost import Published, ResultRows, publishing_work
-from planner.cost.alike import Came, factor
+from planner.cost.alike import Comparison, factor
 from planner.cost.engines import Costs
 from planner.pace.expected import NOTHING_LEARNED, ExpectedRun, Learned
 from planner.pace.measured import predicted
@@ -47,8 +47,8 @@ class Experience:
     """What earlier runs of a query took beside what is predicted of them today, by their kind; the rows that
     their subplans wrote; and what publishing took."""
 
-    changes: Sequence[Came] = ()
-    recompute: Sequence[Came] = ()
+    changes: Sequence[Comparison] = ()
+    recompute: Sequence[Comparison] = ()
     written: Learned = NOTHING_LEARNED
     published: Sequence[Published] = ()
 
@@ -84,13 +84,13 @@ def experience_from(runs: Sequence[MeasuredRun], parts: Sequence[MeasuredPart], 
     for part in parts:
         of_run[part.run].append(part)
     expected = {id: _expected(of_run[id], costs) for id in of_run}
-    came: dict[bool, list[Came]] = {False: [], True: []}
+    compared: dict[bool, list[Comparison]] = {False: [], True: []}
     for run in runs:
         if run.run in expected:
-            came[run.from_scratch].append(Came(expected[run.run], run.work, run.age))
+            compared[run.from_scratch].append(Comparison(expected[run.run], run.work, run.age))
     return Experience(
-        changes=came[False],
-        recompute=came[True],
+        changes=compared[False],
+        recompute=compared[True],
         written=Learned(_written(runs, of_run, False), _written(runs, of_run, True)),
         published=[
             Published(run.expected_publishing_work, run.publishing_work, run.from_scratch, run.age)
@@ -110,15 +110,15 @@ def _expected(parts: Iterable[MeasuredPart], costs: Costs) -> float:
 
 def _written(
     runs: Iterable[MeasuredRun], parts: Mapping[int, Sequence[MeasuredPart]], from_scratch: bool
-) -> Mapping[int, Sequence[Came]]:
-    written: defaultdict[int, list[Came]] = defaultdict(list)
+) -> Mapping[int, Sequence[Comparison]]:
+    written: defaultdict[int, list[Comparison]] = defaultdict(list)
     for run in runs:
         if run.from_scratch != from_scratch:
             continue
         for part in parts.get(run.run, ()):
             if part.expected_rows is not None:
                 expected, rows = max(part.expected_rows, 1.0), max(part.rows_out, _NO_ROW)
-                written[part.subplan].append(Came(expected, rows, run.age))
+                written[part.subplan].append(Comparison(expected, rows, run.age))
     return written
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from planner.cost.alike import Came, factor
+from planner.cost.alike import Comparison, factor
 
 _NOTHING: Final = 0.0002
 _STATEMENTS: Final = 0.003
@@ -60,4 +60,4 @@ class ResultRows:
 def publishing_work(expected: float, earlier: Iterable[Published], *, as_a_whole: bool) -> float:
     """What it takes, by what it took earlier."""
     alike = (one for one in earlier if one.as_a_whole == as_a_whole)
-    return expected * factor((Came(one.expected, one.seconds, one.age) for one in alike), expected)
+    return expected * factor((Comparison(one.expected, one.seconds, one.age) for one in alike), expected)

@@ -1,4 +1,4 @@
-"""What came of expectations that are alike, as a factor for the next one."""
+"""How runs that were alike compared with what was expected of them, as a factor for the next one."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _MIDDLE: Final = 0.45
 what a process does for the first time only takes longer."""
 
 _MOST: Final = 10.0
-"""No expectation of work is changed by a greater factor, whatever came."""
+"""No expectation of work is changed by a greater factor, whatever it was."""
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """What was expected, what came, and how many runs ago."""
+class Comparison:
+    """What was expected of a run and what it actually was, so many runs ago."""
 
     expected: float
-    came: float
+    actual: float
     age: int = 0
 
 
-def factor(past: Iterable[Came], expected: float, most: float = _MOST) -> float:
-    """How many times as much as expected is likely to come, at `most`: the weighted median of what came.
+def factor(past: Iterable[Comparison], expected: float, most: float = _MOST) -> float:
+    """How many times as much as expected is likely, at `most`: the weighted median of earlier ones.
 
     Each counts by how lately it was and how near its expectation was to this one.
     """
     if expected <= 0.0:
         return 1.0
     logarithms = sorted(
-        (log(one.came / one.expected), _belief(one, expected))
+        (log(one.actual / one.expected), _belief(one, expected))
         for one in past
-        if one.came > 0.0 and one.expected > 0.0
+        if one.actual > 0.0 and one.expected > 0.0
     )
     total = sum(belief for _, belief in logarithms)
     passed = 0.0
@@ -54,6 +54,6 @@ def factor(past: Iterable[Came], expected: float, most: float = _MOST) -> float:
     return 1.0
 
 
-def _belief(one: Came, expected: float) -> float:
+def _belief(one: Comparison, expected: float) -> float:
     distance = log(expected / one.expected) / _NEAR
     return float(0.5 ** (one.age / _HALF) / (1.0 + distance**2) ** 2)

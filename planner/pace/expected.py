@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from planner.cost.alike import Came, factor
+from planner.cost.alike import Comparison, factor
 
 _MOST_ROWS: Final = 1e4
 """Rows are corrected by no more than this factor: changes that meet nothing write none."""
@@ -27,8 +27,8 @@ class Learned:
     `changes` and `from_scratch`: the two kinds of runs, each by the buffers that the subplans write.
     """
 
-    changes: Mapping[int, Sequence[Came]] = field(default_factory=dict)
-    from_scratch: Mapping[int, Sequence[Came]] = field(default_factory=dict)
+    changes: Mapping[int, Sequence[Comparison]] = field(default_factory=dict)
+    from_scratch: Mapping[int, Sequence[Comparison]] = field(default_factory=dict)
 
     def factor(self, writes: int, expected: float, *, from_scratch: bool) -> float:
         """How many times as many rows as expected a subplan is likely to write."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
-from planner.cost.alike import Came
+from planner.cost.alike import Comparison
 from planner.pace.choose import at_paces, scheduled, simulated
 from planner.pace.expected import Learned
 from planner.pace.knobs import path_knobs
@@ -57,7 +57,7 @@ def test_rows_that_were_taken_back_are_read_and_go_no_further() -> None:
 
 def test_rows_that_were_written_before_are_expected_again() -> None:
     period = counted()
-    ten_times = Learned(from_scratch={1: [Came(100.0, 1000.0)] * 9})
+    ten_times = Learned(from_scratch={1: [Comparison(100.0, 1000.0)] * 9})
     assert scratch_run(period).result_rows == pytest.approx(100.0)
     assert 700.0 < scratch_run(period, None, ten_times).result_rows < 1000.0
     assert scratch_run(period, None, ten_times).work > scratch_run(period).work
