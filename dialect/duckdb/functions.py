@@ -8,7 +8,7 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.comparisons import COMPARISONS
-from catalog.postgres.storage import Decimal, Plain
+from catalog.postgres.storage import Plain
 from catalog.postgres.types import (
     ANYARRAY,
     ANYENUM,
@@ -24,8 +24,8 @@ from dialect.duckdb.equality import compared
 from dialect.duckdb.long_arithmetic import LONG_NUMBERS
 from dialect.duckdb.numbers import NUMERICS, converted
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, cast, text_literal, unless
+from dialect.duckdb.rounding import ROUNDING
 from dialect.expressions.scalar import Call, Constant
-from dialect.expressions.storages import decimal
 
 # One row for each type of result; int4 also of int2 with int4, int8 also with both.
 _ARITHMETIC: Final[Mapping[Plain, Mapping[str, tuple[int, ...]]]] = {
@@ -62,6 +62,8 @@ _COMPARISONS: Final = {
 }
 EQUALITIES: Final = frozenset(operators["="] for operators in _COMPARISONS.values())
 _MOST: Final = 2**31 - 1
+_MOST_ADDED: Final = 1000
+"""So many characters, or repetitions, a text is made longer by here."""
 
 
 def _comparison(symbol: str) -> Builder:
@@ -113,6 +115,16 @@ def _template(template: str, storage: Plain = Plain.TEXT) -> Builder:
     return build
 
 
+def _unless(condition: str, template: str, storage: Plain) -> Builder:
+    """The same of values for which the condition is not true; others are left to Spark."""
+
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        values = [argument.sql for argument in arguments]
+        return cast(unless(condition.format(*values), template.format(*values)), storage)
+
+    return build
+
+
 def _like(*, negated: bool) -> Builder:
     def build(call: Call, arguments: Sequence[Rendered]) -> Rendered:
         match call.arguments[1]:
@@ -145,19 +157,32 @@ def _substring(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     return Rendered(unless(f"{length} < 0", f"substring({value}, {first}, {count})"), Plain.TEXT)
 
 
-def _rounded(call: Call, arguments: Sequence[Rendered]) -> Rendered:
-    """DuckDB's cast between decimals takes halves away from zero, as PostgreSQL rounds."""
-    match call.arguments[1:]:
-        case ():
-            digits = 0
-        case (Constant(text=str(text)),):
-            digits = int(text)
-        case _:
-            raise NotWritten("a numeric rounded to digits that are no constant")
-    value = arguments[0].storage
-    if not isinstance(value, Decimal) or not 0 <= digits <= value.scale:
-        raise NotWritten("a numeric rounded otherwise than to fewer digits")
-    return cast(arguments[0].sql, decimal(value.precision - value.scale + 1, digits))
+def _lengthened(template: str) -> Builder:
+    """A text that a number makes longer; a long one is left to Spark, which has memory of its own."""
+
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        value, number, *filling = (argument.sql for argument in arguments)
+        is_long = f"{number} > {_MOST_ADDED}"
+        bounded = template.format(value, f"CASE WHEN {is_long} THEN 0 ELSE {number} END", *filling)
+        return Rendered(unless(is_long, bounded), Plain.TEXT)
+
+    return build
+
+
+def _bitwise(template: str, storage: Plain) -> Builder:
+    def build(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+        return cast(template.format(*(converted(argument, storage).sql for argument in arguments)), storage)
+
+    return build
+
+
+def _in_bits(storage: Plain, and_: int, or_: int, xor: int, not_: int) -> Mapping[int, Builder]:
+    return {
+        and_: _bitwise("({} & {})", storage),
+        or_: _bitwise("({} | {})", storage),
+        xor: _bitwise("xor({}, {})", storage),
+        not_: _bitwise("(~{})", storage),
+    }
 
 
 FUNCTIONS: Final[Mapping[int, Builder]] = {
@@ -182,7 +207,23 @@ FUNCTIONS: Final[Mapping[int, Builder]] = {
     2087: _template("replace({}, {}, {})"),
     3696: _template("starts_with({}, {})", Plain.BOOLEAN),
     2311: _template("md5({})"),
-    **dict.fromkeys((functions.ROUND_NUMERIC_INT4, functions.ROUND_NUMERIC), _rounded),
+    **ROUNDING,
+    **_in_bits(Plain.INT16, 1892, 1893, 1894, 1895),
+    **_in_bits(Plain.INT32, 1898, 1899, 1900, 1901),
+    **_in_bits(Plain.INT64, 1904, 1905, 1906, 1907),
+    **dict.fromkeys((849, 868), _template("strpos({}, {})", Plain.INT32)),
+    1374: _template("strlen({})", Plain.INT32),
+    **dict.fromkeys((720, 2010), _template("octet_length({})", Plain.INT32)),
+    2011: _template("({} || {})", Plain.BYTES),
+    878: _template("translate({}, {}, {})"),
+    3060: _template("left({}, {})"),
+    3061: _unless("{1} = -2147483648", "right({0}, {1})", Plain.TEXT),
+    1622: _lengthened("repeat({}, {})"),
+    873: _lengthened("lpad({}, {}, {})"),
+    874: _lengthened("rpad({}, {}, {})"),
+    879: _lengthened("lpad({}, {}, ' ')"),
+    880: _lengthened("rpad({}, {}, ' ')"),
+    **dict.fromkeys((230, 1344), _unless("{0} < 0", "sqrt({0})", Plain.FLOAT64)),
     **DATES,
     881: _template("ltrim({}, ' ')"),
     882: _template("rtrim({}, ' ')"),

@@ -224,6 +224,16 @@ def _sum(symbol: str) -> Builder:
     return build
 
 
+def _remainder(_: Call, arguments: Sequence[Rendered]) -> Rendered:
+    """It has the sign of the dividend."""
+    numbers = [number_of(argument) for argument in arguments]
+    values = [number.value for number in numbers]
+    storage = decimal(max(map(_integral, values)), max(_digits(value).scale for value in values))
+    left, right = (cast(value.sql, storage).sql for value in values)
+    rest = cast(f"({left} % {right})", storage)
+    return _shown_as(arguments, rest, f"greatest({numbers[0].scale}, {numbers[1].scale})")
+
+
 def _product(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     numbers = [number_of(argument) for argument in arguments]
     left, right = (number.value for number in numbers)
@@ -321,6 +331,7 @@ NUMERICS: Final[Mapping[int, Builder]] = {
     functions.NUMERIC_ADD: _sum("+"),
     functions.NUMERIC_SUB: _sum("-"),
     functions.NUMERIC_MUL: _product,
+    **dict.fromkeys((1728, 1729), _remainder),
     **dict.fromkeys((functions.NUMERIC_ABS, functions.ABS_NUMERIC), _same_digits("abs({})", _MAGNITUDE)),
     functions.NUMERIC_UMINUS: _same_digits("(-{})", _NEGATED),
     functions.NUMERIC_UPLUS: lambda _, arguments: arguments[0],
