@@ -95,7 +95,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     if place.startswith("sc://"):
         return ENGINES["spark"](EngineSettings(directory, spark_remote=place))
     if place.startswith("auto "):
-        return ENGINES["auto"](EngineSettings(directory, place.removeprefix("auto "), spark_memory=1 << 30))
+        master = place.removeprefix("auto ")
+        return ENGINES["auto"](
+            EngineSettings(directory, master, spark_memory=1 << 30, in_process_rows=MOST_IN_PROCESS)
+        )
     return ENGINES["spark"](EngineSettings(directory, place, spark_memory=1 << 30))
 
 
@@ -120,6 +123,10 @@ class Rows:
 
     def names(self, _buffer: int) -> Mapping[int, str]:
         return {column: name_of(column) for column in EVERYTHING}
+
+
+MOST_IN_PROCESS = 2_000_000
+"""More changed rows are Spark's, where it is there beside DuckDB."""
 
 
 class Many(Rows):

@@ -295,7 +295,7 @@ SELECT t.id AS i, u.id AS j FROM t1 t JOIN t0 u ON coalesce(u.a, t.c) > 11 AND g
 SELECT CASE WHEN u.b > 2 THEN u.a ELSE t.c END AS k, count(*) AS n FROM t1 t JOIN t0 u ON u.id = t.id GROUP BY 1;
 --- query: united
 SELECT c AS k FROM t1 UNION SELECT a FROM t0;
---- free 0: SELECT c FROM t1 UNION SELECT a FROM t0;
+--- free 0: SELECT c FROM t1 UNION ALL SELECT a FROM t0;
 --- change
 UPDATE t0 SET a = 12 WHERE id = 4;
 UPDATE t1 SET c = 99999999999999999999999999999999999999 WHERE id = 1;
