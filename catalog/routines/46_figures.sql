@@ -93,7 +93,7 @@ AS $body$
                                    ORDER BY m.subplan, m.execution DESC) s),
                 'from_scratch', (SELECT jsonb_build_object('work', r.measured_work, 'predicted', coalesce(r.predicted_work, r.measured_work))
                                  FROM runs r WHERE r.from_scratch ORDER BY r.id DESC LIMIT 1))),
-        'recompute_work', (SELECT q.recompute_work FROM gavial.queries q WHERE q.view = $1),
+        'recompute_work', (SELECT s.recompute_work FROM gavial.standing_queries s WHERE s.view_oid = $1),
         'engines', (SELECT coalesce(jsonb_agg(to_jsonb(e) - 'fitted' ORDER BY e.engine), '[]') FROM gavial.engines e))
 $body$;
 COMMENT ON FUNCTION gavial.figures(oid) IS 'what the cost of keeping a query depends on, as far as it is known';
