@@ -41,7 +41,7 @@ def command(
     with server.connected() as connection:
         explained = explained_values(connection, query, settings, ["CURVE"])
     schedule = explained["schedule"]
-    if schedule is None:
+    if schedule is None or "curve" not in schedule:
         raise ConfigurationError(
             "there is no curve: how many rows will arrive before the trigger fires is not known",
             hint="Say it, for example: --set 'EXPECT=orders 100000, lineitem 400000'",
