@@ -20,16 +20,21 @@ from dialect.duckdb.numbers import (
     trimmed,
 )
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, once
-from dialect.expressions.scalar import BEYOND, LONG_ADD, LONG_MULTIPLY, LONG_SUBTRACT, LONG_SUM, Call
+from dialect.expressions.scalar import (
+    BEYOND,
+    LONG_ADD,
+    LONG_MULTIPLY,
+    LONG_SUBTRACT,
+    LONG_SUM,
+    MOST_BEFORE,
+    Call,
+)
 
 ARITHMETIC_FUNCTION: Final = "gavial_arithmetic"
 """The name under which `arithmetic_text` is known in a database."""
 
 SUM_FUNCTION: Final = "gavial_sum"
 """The name under which `sum_text` is known in a database."""
-
-MOST_BEFORE: Final = 12
-"""A number of more digits before the point is not summed as a decimal."""
 
 _EXACT: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 """What has no result, as Infinity - Infinity, is NaN here, as in PostgreSQL."""

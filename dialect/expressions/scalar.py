@@ -91,6 +91,9 @@ SHOWN = -1
 BEYOND = -2
 """The oid of beyond(numeric): the number if it is too long to be summed as a decimal, else NULL."""
 
+MOST_BEFORE = 12
+"""A number of more digits before the point is not summed as a decimal: sums must not pass 38 digits."""
+
 LONG_SUM = -3
 """The oid of long_sum(numeric, numeric[]): a sum and more numbers, however long, without zeros at its end."""
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.postgres.storage import MAX_DIGITS, Decimal, ListOf, Written
+from dialect.expressions.scalar import MOST_BEFORE
 from dialect.spark.numbers.written import converted, fields_of, scale_of_text, text_of
 from dialect.spark.rendered import Rendered, named, spark_type
-
-MOST_BEFORE: Final = 12
-"""A number of more digits before the point is summed here: a sum of decimals must not pass 38 digits."""
 
 _DIGITS: Final = 15
 _BASE: Final = f"1{'0' * _DIGITS}BD"

@@ -18,8 +18,15 @@ from typing import Final
 from catalog.errors import DivisionByZero
 from catalog.postgres.storage import FREE_SCALE
 from dialect.expressions.quotient import divide
-from dialect.expressions.scalar import BEYOND, LONG_ADD, LONG_MULTIPLY, LONG_SUBTRACT, LONG_SUM, SHOWN
-from dialect.spark.numbers.long_sum import MOST_BEFORE
+from dialect.expressions.scalar import (
+    BEYOND,
+    LONG_ADD,
+    LONG_MULTIPLY,
+    LONG_SUBTRACT,
+    LONG_SUM,
+    MOST_BEFORE,
+    SHOWN,
+)
 from executors.reference.values.values import Definitions
 
 _WIDE: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_HALF_UP)
