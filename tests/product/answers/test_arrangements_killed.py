@@ -31,16 +31,22 @@ MANY_ROWS = 3_000
 """So many in each round are soon more than a megabyte has room for."""
 
 
-def failing(postgres18: Server, home: Path, *options: str) -> Iterator[tuple[Gavial, str, Path]]:
-    """A server that looks up whatever it can: nothing is computed from scratch in place of changes."""
-    failpoint = home / "failpoint"
+@pytest.fixture(scope="module")
+def running(
+    request: pytest.FixtureRequest, postgres18: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Gavial, str, Path]]:
+    """A server with the options of a test, that looks up whatever it can: nothing is computed from scratch.
+
+    There is one at a time, because any Gavial may coordinate the databases of its upstream.
+    """
+    failpoint = tmp_path_factory.mktemp("killed") / "failpoint"
     environment = {
         VARIABLE: str(failpoint),
         "GAVIAL_FEWEST_ARRANGED_ROWS": "0",
         "GAVIAL_COMPARE_LOOK_UPS": "1",
     }
     with (
-        gavial(*options, upstream=postgres18, environment=environment) as proxy,
+        gavial(*request.param, upstream=postgres18, environment=environment) as proxy,
         fresh_database(proxy) as dsn,
         session(dsn) as user,
     ):
@@ -53,21 +59,6 @@ def failing(postgres18: Server, home: Path, *options: str) -> Iterator[tuple[Gav
         for name, query in QUERIES.items():
             user.execute(f"CREATE STANDING QUERY {name} WITH (METHOD = linear) AS {query}".encode())
         yield proxy, dsn, failpoint
-
-
-@pytest.fixture(scope="module")
-def running(
-    postgres18: Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Gavial, str, Path]]:
-    yield from failing(postgres18, tmp_path_factory.mktemp("killed"))
-
-
-@pytest.fixture(scope="module")
-def narrow(
-    postgres18: Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Gavial, str, Path]]:
-    """With little room for arrangements."""
-    yield from failing(postgres18, tmp_path_factory.mktemp("dropped"), "--arrangement-space", "1MB")
 
 
 def change(user: psycopg.Connection, number: int, rows: int = 20) -> None:
@@ -100,6 +91,7 @@ def killed_at(site: tuple[Gavial, str, Path], step: str, hit: int, few_rounds: i
             check(user, *QUERIES)
 
 
+@pytest.mark.parametrize("running", [()], indirect=True, ids=["much room"])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_kill_while_rows_are_arranged(running: tuple[Gavial, str, Path], step: str) -> None:
     killed_at(running, step, STEPS[step])
@@ -108,6 +100,7 @@ def test_a_kill_while_rows_are_arranged(running: tuple[Gavial, str, Path], step:
         wait_until(lambda: user.execute(kept).rowcount > 0, "nothing is arranged again", seconds=60)
 
 
-def test_a_kill_when_there_is_no_more_room(narrow: tuple[Gavial, str, Path]) -> None:
+@pytest.mark.parametrize("running", [("--arrangement-space", "1MB")], indirect=True, ids=["little room"])
+def test_a_kill_when_there_is_no_more_room(running: tuple[Gavial, str, Path]) -> None:
     """What is arranged while there is room for it goes when it has grown."""
-    killed_at(narrow, "arrangement: dropped", 1, few_rounds=10)
+    killed_at(running, "arrangement: dropped", 1, few_rounds=10)
