@@ -18,7 +18,7 @@ import psycopg
 
 from benchmarks.support.chart import Panel, draw
 from benchmarks.support.measure import Figures, Reading, Target, by_turn, judge, ratio, take_turns
-from benchmarks.support.processes import cpu_seconds
+from benchmarks.support.processes import cpu_seconds, wait_until_idle
 from benchmarks.support.report import ROOT, header, table, verdict_line, write_json
 from benchmarks.support.tpch_changes import SETTINGS, change_thousand
 from tests.support.answers.answering import check, wait_until_answered
@@ -111,6 +111,8 @@ def tpch(
                 ways = _Ways(user, name, scale, choice, server, running)
                 for turn in range(WARM_TURNS):
                     ways.refresh(turn)
+                waited = wait_until_idle(running.process.pid)
+                click.echo(f"{name}: Gavial's own work after the load took {waited:.0f} s more")
                 measured = take_turns(
                     name, {REFRESH: ways.refresh, SELECT: ways.select, VIEW: ways.view}, turns
                 )

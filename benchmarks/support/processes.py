@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,18 @@ def cpu_seconds(root: int) -> float:
         int(fields[11]) + int(fields[12]) for process in family(root) if (fields := _stat_fields(process))
     )
     return sum(ticks) / TICKS_PER_SECOND
+
+
+def wait_until_idle(root: int, share: float = 0.1, seconds: float = 3, at_most: float = 600) -> float:
+    """Wait until the family uses less than this share of a processor; how many seconds it took."""
+    began = time.perf_counter()
+    used = cpu_seconds(root)
+    while time.perf_counter() - began < at_most:
+        time.sleep(seconds)
+        before, used = used, cpu_seconds(root)
+        if used - before < share * seconds:
+            break
+    return time.perf_counter() - began
 
 
 def memory(root: int) -> Memory:
