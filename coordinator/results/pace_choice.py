@@ -121,7 +121,6 @@ class PaceChoice:
         knobs = knobs_of(goal.paces, simulation)
         schedule = scheduled(simulation, goal, knobs, recompute_work=recompute)
         comes = any(arriving.changed for arriving in arrivals.values())
-        comes = any(arriving.changed for arriving in arrivals.values())
         with held_epoch(connection, self._site.epoch):
             lock_query(connection, query.id)
             save_paces(connection, query.id, paths_to_save(schedule, prepared.work.plan))
