@@ -222,7 +222,7 @@ BEGIN
             || CASE WHEN state ? 'blocked' THEN jsonb_build_object('blocked', (waiting ->> 'blocked')::float8 + seconds - (waiting ->> 'polled')::float8) ELSE '{}' END
             || CASE WHEN EXISTS (SELECT FROM gavial.coordinator()) THEN jsonb_build_object('present', seconds) ELSE '{}' END;
     END IF;
-    RETURN waiting || jsonb_build_object('pause', least((waiting ->> 'pause')::float8 * 1.2, 0.05));
+    RETURN waiting || jsonb_build_object('pause', least((waiting ->> 'pause')::float8 * 1.1, 0.05));
 END
 $body$;
 COMMENT ON FUNCTION gavial.poll(jsonb) IS

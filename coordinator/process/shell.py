@@ -68,7 +68,7 @@ from sources.warehouse.site import CaptureSite
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
-_ARRIVAL_SECONDS: Final = 0.02
+_ARRIVAL_SECONDS: Final = 0.005
 _TELL_SECONDS: Final = 0.5
 
 
