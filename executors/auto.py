@@ -84,7 +84,8 @@ class AutoEngine(Engine):
         return AutoEngine(self._spark.beside(), settings, fewest_held_rows=sys.maxsize)
 
     def start(self, go_on: Callable[[], bool]) -> AutoExecutor:
-        """An executor, for which nothing has to be started yet."""
+        """An executor, for which nothing has to be started yet; only the directory has to be there."""
+        self._settings.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         return AutoExecutor(self._in_process, self._spark, go_on, self._needs_spark)
 
 

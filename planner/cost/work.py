@@ -9,7 +9,7 @@ from typing import Final, assert_never
 import numpy as np
 
 from planner.cost.node import FiringInputs, Leaf, NodeEstimate
-from planner.cost.row_counts import Vector, presence
+from planner.cost.row_counts import Flags, Vector, presence
 from planner.cost.weights import Weights
 from planner.delta import weighted
 
@@ -49,6 +49,16 @@ class Features:
     def last(self) -> Features:
         """Those of the last firing."""
         return Features(*(getattr(self, feature.name)[-1:] for feature in fields(Features)))
+
+    @property
+    def later(self) -> Features:
+        """Those of all firings but the first."""
+        return Features(*(getattr(self, feature.name)[1:] for feature in fields(Features)))
+
+    def replaced(self, firings: Flags, others: Features) -> Features:
+        """The same, but in these firings those of others."""
+        names = [feature.name for feature in fields(Features)]
+        return Features(*(np.where(firings, getattr(others, name), getattr(self, name)) for name in names))
 
 
 FEATURES: Final = tuple(feature.name for feature in fields(Features) if feature.name != "held")

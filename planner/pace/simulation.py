@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -16,7 +16,7 @@ from planner.cost import constants
 from planner.cost.engines import Costs, Places
 from planner.cost.estimate import BufferEstimate
 from planner.cost.node import BufferRows, unchanging
-from planner.cost.row_counts import Change, Vector, content, reconciled
+from planner.cost.row_counts import Change, Flags, Vector, content, reconciled
 from planner.cost.spread import Moves, Spread, Spreads
 from planner.cost.subplan import SubplanEstimate, estimated
 from planner.cost.work import Features
@@ -195,6 +195,9 @@ class Simulation:
         buffers[subplan.writes] = unchanging(own_before)
         firing = estimate.firing(buffers, own_before)
         features = estimate.work.features(firing, estimate.outcome)
+        begins = _begins_with_nothing(held.values(), own_before)
+        if begins.any():
+            features = features.replaced(begins, scratch.work.features(everything, scratch.outcome).later)
         likely = firing.rows(estimate.outcome).kept(features.jobs, features.jobs).as_change()
         factor = self.corrections.get(subplan.writes, 1.0)
         change = reconciled(likely, own_before, own_after).map(lambda rows: rows * factor)
@@ -269,6 +272,14 @@ def simulation(
         corrections=corrections,
         operators=tuple(_operators(subplan) for subplan in plan.subplans),
     )
+
+
+def _begins_with_nothing(held: Iterable[Vector], own_before: Vector) -> Flags:
+    """For each firing whether nothing was there before it: it is computed from scratch."""
+    empty: Flags = own_before <= 0.0
+    for rows in held:
+        empty = empty & (rows[:-1] <= 0.0)
+    return empty
 
 
 def _is_like(one: Arrivals, other: Arrivals) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from planner.algebra.statistics import ColumnStatistics, Statistics, TableStatistics
@@ -29,6 +30,14 @@ def counted() -> Simulation:
     return simulated(plan, few, {FILLED.name: Arrivals(0.0, 1e6)}, only())
 
 
+def from_nothing() -> Simulation:
+    """A million rows come into an empty table, in a hundred groups."""
+    make = Make()
+    empty = Statistics({FILLED.name: TableStatistics(0.0, {2: ColumnStatistics(100.0)})})
+    plan = derived(make.count(make.s, make.d))
+    return simulated(plan, empty, {FILLED.name: Arrivals(1e6)}, only())
+
+
 def chosen(goal: Goal, recompute_work: float | None = None) -> Schedule:
     period = counted()
     knobs = path_knobs(period.paths, period.idle)
@@ -42,6 +51,20 @@ def test_what_was_measured_is_counted_as_what_is_foreseen() -> None:
     foreseen = scratch_features(period, 1, {0: 1e6}, consolidates=False)
     assert measured["changes"] == foreseen.changes[0] + foreseen.contents[0] == 1e6
     assert expected == foreseen.written[0] == pytest.approx(100.0)
+
+
+def test_a_period_that_begins_with_nothing_begins_from_scratch() -> None:
+    """Nothing is looked up in its first run: that has to do what computing its rows from scratch has."""
+    period = from_nothing()
+    one, four = ((pace,) * len(period.paths) for pace in (1, 4))
+    batch = period.simulate(one).subplans[0]
+    whole = scratch_features(period, 1, {0: 1e6}, consolidates=False)
+    assert np.array_equal(batch.features.matrix, whole.matrix)
+    quarters = period.simulate(four).subplans[0]
+    first = scratch_features(period, 1, {0: 2.5e5}, consolidates=False)
+    assert np.array_equal(quarters.features.matrix[:, 0], first.matrix[:, 0])
+    assert quarters.features.keyed[0] == 0.0
+    assert all(quarters.features.keyed[1:] > 0.0)
 
 
 def test_rows_that_were_taken_back_are_read_and_go_no_further() -> None:
