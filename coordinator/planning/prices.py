@@ -54,7 +54,10 @@ class Experience:
 
     def changes_work(self, run: ExpectedRun, unpublished: float, result: ResultRows) -> float:
         """What a run of changes takes, with publishing them and those that were computed before it."""
-        expected = result.expected_work(run.result_rows + unpublished, as_a_whole=False)
+        changed = run.result_rows
+        if unpublished:
+            changed = max(changed, result.changed_by_several(changed + unpublished))
+        expected = result.expected_work(changed, as_a_whole=False)
         publishing = publishing_work(expected, self.published, as_a_whole=False)
         of_other_kind = (replace(one, age=one.age + _OTHER_KIND) for one in self.recompute)
         return run.work * factor((*self.changes, *of_other_kind), run.work) + publishing

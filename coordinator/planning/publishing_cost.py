@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import exp
 from typing import Final
 
 from planner.cost.alike import Comparison, factor
@@ -38,10 +39,24 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class ResultRows:
-    """How many rows a result has, and of how many changed ones at most it is known where they lie."""
+    """How many rows a result has, and of how many changed ones at most it is known where they lie.
+
+    `retracted_share`: the share of its changed rows that are usually taken back.
+    """
 
     rows: float
     most_found: float = 0.0
+    retracted_share: float = 0.0
+
+    def changed_by_several(self, changed: float) -> float:
+        """How many rows have changed after several runs that changed so many, whichever rows that were.
+
+        With a share s taken back, s changed rows of it replace one of R, as often as not one that was
+        replaced before: R (1 - exp(-s changed / R)) different ones, each deleted once and inserted once.
+        """
+        replaced, rows = self.retracted_share * changed, max(self.rows, 1.0)
+        others = abs(1.0 - 2.0 * self.retracted_share) * changed
+        return others + 2.0 * rows * (1.0 - exp(-replaced / rows))
 
     def expected_work(self, changed: float, *, as_a_whole: bool) -> float:
         """What it takes to write so many changed rows, or all rows where nothing is known of earlier ones.

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sources.warehouse.warehouse import WEIGHT
 
 SLICE_ROWS: Final = 100_000
+MOST_SUMMED_BYTES: Final = 256 << 20
 _SLICE_BYTES: Final = 16 << 20
 """What is turned into text for COPY at a time."""
 
@@ -32,6 +33,26 @@ class Changes:
         """Rows that are in memory."""
         only_added = bool(pc.all(pc.greater(table[WEIGHT], 0), min_count=0).as_py())
         return Changes(table.num_rows, only_added, lambda: iter((table,)))
+
+    def summed(self) -> Changes:
+        """The changes of several runs without what they took back of each other.
+
+        They stay as they are where they take much memory, or have values that Arrow does not compare; who
+        writes them adds equal rows up in any case.
+        """
+        tables, bytes = list[pa.Table](), 0
+        for slice in self.slices():
+            tables.append(slice)
+            bytes += slice.nbytes
+            if bytes > MOST_SUMMED_BYTES or any(map(pa.types.is_nested, slice.schema.types)):
+                return self
+        if not tables:
+            return self
+        rows = pa.concat_tables(tables)
+        columns = [name for name in rows.column_names if name != WEIGHT]
+        sums = rows.group_by(columns, use_threads=False).aggregate([(WEIGHT, "sum")])
+        left = sums.rename_columns([*columns, WEIGHT]).filter(pc.not_equal(sums[f"{WEIGHT}_sum"], 0))
+        return Changes.of(left.select(rows.column_names).cast(rows.schema))
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """All of these columns, so little at a time that its text fits into memory."""

@@ -139,6 +139,8 @@ def _compute(
     last = fired.offsets[result, standing.published[1]]
     since = 0 if how.from_scratch else standing.offsets.get(standing.published, 0)
     changes = index.changes(result, (since, last), arrow_schema(standing.work.schemas[result]))
+    if not how.from_scratch and standing.offsets.get((result, standing.published[1]), 0) > since:
+        changes = changes.summed()
     telling.tell(f"publishing {changes.rows:,} changed rows")
     period = {(PUBLISHED, standing.work.name(table)): position for table in standing.work.tables}
     reached = {**fired.offsets, **period, standing.published: last}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from psycopg import Connection
@@ -148,7 +148,10 @@ class StandingQuery:
             everything=rows_in_all(self.work, index, position),
             fresh=self.fresh,
             unpublished=index.count(result, (since, last)) if since < last else 0,
-            result=self._result_rows(index.count(result, (0, last))),
+            result=replace(
+                self._result_rows(index.count(result, (0, last))),
+                retracted_share=self.estimate.simulation.retracted_share(result),
+            ),
         )
         return run_prices(connection, query.id, self.estimate, rows)
 

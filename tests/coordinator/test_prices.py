@@ -112,6 +112,19 @@ def test_publishing_is_in_both_prices() -> None:
     assert taught.changes_work(few, 0, found) == nothing.changes_work(few, 0, found)
 
 
+def test_rows_that_replace_one_another_are_published_once() -> None:
+    """Ten runs that each change every row leave two changed rows of each; rows that are added stay."""
+    groups, added = ResultRows(1e4, retracted_share=0.5), ResultRows(1e4)
+    assert groups.changed_by_several(2e5) == pytest.approx(2e4, rel=1e-3)
+    assert groups.changed_by_several(20.0) == pytest.approx(20.0, rel=1e-2)
+    assert added.changed_by_several(2e5) == 2e5
+    assert ResultRows(1e4, retracted_share=0.25).changed_by_several(2e5) == pytest.approx(1.2e5, rel=1e-2)
+    assert ResultRows(0.0, retracted_share=1.0).changed_by_several(100.0) == pytest.approx(102.0)
+    run, nothing = ExpectedRun(0.0, 2e4), Experience()
+    assert nothing.changes_work(run, 180_000, groups) == nothing.changes_work(run, 0, groups)
+    assert nothing.changes_work(run, 180_000, added) > 5 * nothing.changes_work(run, 0, added)
+
+
 def test_a_query_without_runs_learns_from_others() -> None:
     others = learned(4.0, 4.0)
     assert of_changes(Experience().beside(others)) == of_changes(others)
