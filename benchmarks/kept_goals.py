@@ -31,12 +31,15 @@ CREATE TABLE sale (id bigint PRIMARY KEY, shop int, product int, day date, price
 INSERT INTO shop SELECT s, 'region ' || s % 20, date '2020-01-01' + s % 900 FROM generate_series(1, 2000) s
 """
 INSERT: Final = """
-INSERT INTO sale SELECT i, 1 + (i * 7919) % 2000, (i * 104729) % 50000, date '2024-01-01' + (i / 20000)::int,
-    (i * 31 % 99991) / 100.0, 1 + i % 9 FROM generate_series(%s::bigint, %s::bigint) AS i
+INSERT INTO sale SELECT i, 1 + (i * 7919) %% 2000, (i * 104729) %% 50000,
+    date '2024-01-01' + (i / 20000)::int, (i * 31 %% 99991) / 100.0, 1 + i %% 9
+FROM generate_series(%s::bigint, %s::bigint) AS i
 """
 UPDATE: Final = "UPDATE sale SET price = price + 1 WHERE id BETWEEN %s AND %s"
 
 QUERIES: Final[Mapping[str, str]] = {
+    "by shop": "SELECT shop, count(*) AS n, sum(price * pieces) AS revenue FROM sale GROUP BY shop",
+    "by day": "SELECT day, shop, count(*) AS n, sum(price) AS revenue FROM sale GROUP BY day, shop",
     "by product": "SELECT product, count(*) AS n, sum(price * pieces) AS revenue FROM sale GROUP BY product",
     "by region": "SELECT region, day, sum(price) AS revenue, max(price) AS dearest "
     "FROM sale JOIN shop ON shop.id = sale.shop GROUP BY region, day",
@@ -55,7 +58,7 @@ PREDICTED: Final = "predicted / measured, final"
 ALL: Final = "all periods"
 
 MEASURED: Final = """
-    SELECT measured_final_work / batch_work, total_work / batch_work, batch_work,
+    SELECT measured_final_work, total_work / batch_work, batch_work,
         predicted_final_work / measured_final_work, met::int
     FROM gavial.triggers WHERE met IS NOT NULL ORDER BY fired DESC LIMIT 1
 """
