@@ -33,10 +33,12 @@ def family(root: int) -> tuple[int, ...]:
 
 def cpu_seconds(root: int) -> float:
     """User and system time that the family has used so far."""
-    ticks = (
-        int(fields[11]) + int(fields[12]) for process in family(root) if (fields := _stat_fields(process))
-    )
-    return sum(ticks) / TICKS_PER_SECOND
+    return sum(map(_cpu_seconds, family(root)))
+
+
+def cpu_seconds_below(root: int) -> float:
+    """User and system time that the descendants of a process have used so far."""
+    return sum(map(_cpu_seconds, family(root)[1:]))
 
 
 def wait_until_idle(root: int, share: float = 0.1, seconds: float = 3, at_most: float = 600) -> float:
@@ -62,6 +64,12 @@ def memory(root: int) -> Memory:
                 case ["Pss:", kilobytes, "kB"]:
                     proportional += int(kilobytes)
     return Memory(resident, proportional)
+
+
+def _cpu_seconds(process: int) -> float:
+    """What a process has used itself; nothing when it is gone."""
+    fields = _stat_fields(process)
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND if fields else 0.0
 
 
 def _stat_fields(process: int) -> list[str]:

@@ -67,10 +67,15 @@ class _Held:
 
 
 def _among(held: _Held, files: Mapping[str, int]) -> str:
-    """Whether a row is of these files: the same firing may read further ones, which are loaded later."""
-    others = [str(number) for path, number in held.files.items() if path not in files]
-    earlier = f"{_FILE} < {held.numbers}"
-    return f"{earlier} AND {_FILE} NOT IN ({', '.join(others)})" if others else earlier
+    """Whether a row is of these files: the same firing may read further ones, which are loaded later.
+
+    Rows lie in the order of their files' numbers, so that of few new files only their own part is read.
+    """
+    wanted = {held.files[path] for path in files}
+    first, last = min(wanted), max(wanted)
+    others = [str(number) for number in held.files.values() if first < number < last and number not in wanted]
+    between = f"{_FILE} BETWEEN {first} AND {last}"
+    return f"{between} AND {_FILE} NOT IN ({', '.join(others)})" if others else between
 
 
 class Contents:
