@@ -27,6 +27,9 @@ FEWEST_ROWS: Final = int(os.environ.get("GAVIAL_FEWEST_HELD_ROWS", 5_000))
 MOST_OTHERS: Final = 200
 """With more files that are not read, and may be merged away, their rows are dropped."""
 
+MOST_READ: Final = 20_000
+"""Of so many files it is known that they were read."""
+
 _FILE: Final = "file_number"
 
 
@@ -90,6 +93,7 @@ class Contents:
         self._held: dict[str, _Held] = {}
         self._asked: dict[str, dict[str, Storage]] = {}
         self._not_held: set[str] = set()
+        self._read: set[str] = set()
         self._firings = 0
         self._tables = 0
 
@@ -100,16 +104,15 @@ class Contents:
     def source(self, files: WholeFiles) -> str | None:
         """Where the rows of these files are held, as it stands behind FROM; None where the files are read.
 
-        A folder is held from the second time on that many rows of it are read.
+        Rows are held from the second time on that they are read: a change may be read only once.
         """
         folder, wanted = files.folder, files.columns
         if files.total < self._fewest_rows or folder in self._not_held:
             return None
-        is_first = folder not in self._asked
         self._asked[folder] = {**self._asked.get(folder, {}), **wanted}
-        if is_first:
-            return None
         held = self._held.get(folder)
+        if not self._were_read(files, held):
+            return None
         is_in_use = held is not None and held.last_use == self._firings
         if held is None or not held.has(wanted):
             if is_in_use:
@@ -123,6 +126,15 @@ class Contents:
             return None
         held.last_use = self._firings
         return f"{held.table} WHERE {_among(held, files.rows)}"
+
+    def _were_read(self, files: WholeFiles, held: _Held | None) -> bool:
+        """Whether most of the rows have been read before, or some are held; from now on they have been."""
+        is_held = held is not None and not held.files.keys().isdisjoint(files.rows)
+        read = sum(rows for path, rows in files.rows.items() if path in self._read)
+        if len(self._read) > MOST_READ:
+            self._read.clear()
+        self._read.update(files.rows)
+        return is_held or 2 * read >= files.total
 
     def drop(self, folder: str) -> None:
         """Forget what is held of a folder."""
@@ -139,6 +151,7 @@ class Contents:
         for folder in list(self._held):
             self.drop(folder)
         self._asked.clear()
+        self._read.clear()
 
     def _hold(self, folder: str) -> _Held:
         """Begin to hold the folder from scratch, with the columns that were asked for so far."""

@@ -108,6 +108,21 @@ def test_what_a_firing_loads_later_is_not_among_what_it_read_before(
     assert counts == [ROWS, 2 * ROWS, ROWS]
 
 
+def test_what_is_read_once_is_not_held(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    """Change after change is read from its file, until it belongs to a content that is held."""
+    folder, contents = Folder(tmp_path), Contents(database, 2**28)
+    changes = [folder.add() for _ in range(3)]
+    for number, change in enumerate(changes):
+        assert numbers(database, contents, [change]) == expected([number])
+    assert not held_tables(database)
+    assert numbers(database, contents, changes) == expected([0, 1, 2])
+    assert list(held_tables(database).values()) == [3 * ROWS]
+    assert numbers(database, contents, [folder.add()]) == expected([3])
+    assert list(held_tables(database).values()) == [3 * ROWS]
+    assert numbers(database, contents, folder.files) == expected([0, 1, 2, 3])
+    assert list(held_tables(database).values()) == [4 * ROWS]
+
+
 def test_a_firing_may_read_a_folder_twice_by_other_columns(
     database: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
