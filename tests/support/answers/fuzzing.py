@@ -8,10 +8,10 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from itertools import count, islice
 from pathlib import Path
-from random import SystemRandom
+from random import Random, SystemRandom
 
 import psycopg
 from psycopg import AsyncConnection
@@ -48,8 +48,9 @@ def playing(server: Server, session: SparkSession | None, warehouse: Path) -> It
         install(dsn)
         with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
             connection.execute("SET TimeZone = 'UTC'; SET jit = off; SET statement_timeout = '20s'")
-            engines = Engines(None if session is None else SparkExecutor(session))
-            yield Player(connection, engines, Warehouse(str(warehouse)), asyncio.run(_signatures(dsn)))
+            large = None if session is None else SparkExecutor(session)
+            with closing(Engines(large, Random(0))) as engines:
+                yield Player(connection, engines, Warehouse(str(warehouse)), asyncio.run(_signatures(dsn)))
         admin.execute("DROP DATABASE histories")
 
 

@@ -127,6 +127,7 @@ class Player:
     def play(self, seed: int, queries: int) -> None:
         """The tables of a seed, some changes of them, and so many queries."""
         random = Random(seed)
+        self.engines.random.seed(seed)
         tables = random_tables(random)
         tables.fill(random)
         self._execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE", f"CREATE SCHEMA {SCHEMA}")

@@ -1,6 +1,7 @@
 """An executor that has each firing computed by an engine drawn at random: what one writes, others read.
 
-DuckDB holds the rows of every folder that it reads twice, however few they are.
+DuckDB holds the rows of every folder that it reads twice, however few they are, and has each look-up served
+in a way drawn at random.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,8 +22,9 @@ from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import NotComputed
 from executors.executor import Buffers, Firing, Outcome
 from executors.reference.executor import ReferenceEngine, ReferenceExecutor
-from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY
+from executors.settings import ARRANGEMENT_SPACE
 from executors.spark.executor import SparkExecutor
+from tests.support.answers.drawn_look_ups import DrawnDuckDB
 
 MOST_PAIRS: Final = 20_000
 """So many combinations of the rows that are read are computed by definition."""
@@ -36,14 +39,17 @@ class Engines:
     """The engines that there are, Spark perhaps among them, and how many firings they have computed."""
 
     large: SparkExecutor | None
-    small: DuckDBExecutor = field(default_factory=lambda: _small_executor())
+    random: Random
     counts: Counter[str] = field(default_factory=Counter)
+    small: DuckDBExecutor = field(init=False)
 
+    def __post_init__(self) -> None:
+        room = Room(Path(tempfile.gettempdir()), ARRANGEMENT_SPACE, fewest_rows=0, is_compared=True)
+        self.small = DrawnDuckDB(room, self.random, self.counts)
 
-def _small_executor() -> DuckDBExecutor:
-    """DuckDB that looks up and holds whatever it can, however little it is; each look-up is compared."""
-    room = Room(Path(tempfile.gettempdir()), ARRANGEMENT_SPACE, fewest_rows=0, is_compared=True)
-    return DuckDBExecutor(math.inf, IN_PROCESS_MEMORY, room, fewest_held_rows=0)
+    def close(self) -> None:
+        """Give back what DuckDB holds; Spark belongs to whoever started it."""
+        self.small.close()
 
 
 class MixedExecutor(ReferenceExecutor):
@@ -63,23 +69,39 @@ class MixedExecutor(ReferenceExecutor):
         return outcome
 
     def _fire(self, firing: Firing, buffers: Buffers) -> Outcome:
+        for way in self._ways():
+            outcome = way(firing, buffers)
+            if outcome is not None:
+                return outcome
+        if self._engines.large is None:
+            raise LeftToSpark
+        return self._engines.large.fire(firing, buffers)
+
+    def _ways(self) -> Sequence[Callable[[Firing, Buffers], Outcome | None]]:
+        """What is tried before Spark; where there is none, both."""
         chance = self._random.random()
-        if chance < 0.6:
-            try:
-                return self._engines.small.fire(firing, buffers)
-            except NotComputed as reason:
-                self._engines.counts[f"not on DuckDB: {str(reason)[:60]}"] += 1
-        elif (chance < 0.8 or self._engines.large is None) and self._is_for_definition(firing, buffers):
-            try:
-                return super().fire(firing, buffers)
-            except Error as error:
-                self._engines.counts[f"not by definition: {error.message[:60]}"] += 1
-        if self._engines.large is not None:
-            return self._engines.large.fire(firing, buffers)
+        ways = (
+            (self._by_duckdb, self._by_definition) if chance < 0.6 else (self._by_definition, self._by_duckdb)
+        )
+        if self._engines.large is None:
+            return ways
+        return ways[:1] if chance < 0.8 else ()
+
+    def _by_duckdb(self, firing: Firing, buffers: Buffers) -> Outcome | None:
         try:
             return self._engines.small.fire(firing, buffers)
         except NotComputed as reason:
-            raise LeftToSpark from reason
+            self._engines.counts[f"not on DuckDB: {str(reason)[:60]}"] += 1
+            return None
+
+    def _by_definition(self, firing: Firing, buffers: Buffers) -> Outcome | None:
+        if not self._is_for_definition(firing, buffers):
+            return None
+        try:
+            return super().fire(firing, buffers)
+        except Error as error:
+            self._engines.counts[f"not by definition: {error.message[:60]}"] += 1
+            return None
 
     def _is_for_definition(self, firing: Firing, buffers: Buffers) -> bool:
         return self._has_definition and _pairs(firing, buffers) <= MOST_PAIRS
