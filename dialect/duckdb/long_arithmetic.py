@@ -12,7 +12,6 @@ from catalog.postgres import functions
 from catalog.postgres.storage import FREE_NUMERIC, ListOf, Written
 from dialect.duckdb.numbers import (
     NUMERICS,
-    SPECIAL,
     converted,
     has_texts_alone,
     number_of_text,
@@ -20,6 +19,7 @@ from dialect.duckdb.numbers import (
     trimmed,
 )
 from dialect.duckdb.rendered import Builder, NotWritten, Rendered, once
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.expressions.scalar import (
     BEYOND,
     LONG_ADD,
@@ -73,7 +73,7 @@ def _of_specials_too(operator: str) -> Builder:
         result = NUMERICS[_BY_DECIMALS[operator]](call, arguments)
         texts = list(map(text_of, arguments))
         special = [
-            f"{text} IN {SPECIAL}"
+            f"{text} IN {SPECIAL_TEXTS}"
             for text, argument in zip(texts, arguments, strict=True)
             if has_texts_alone(argument)
         ]
@@ -94,7 +94,7 @@ def beyond(_: Call, arguments: Sequence[Rendered]) -> Rendered:
     limit = f"CAST(1{'0' * MOST_BEFORE} AS DECIMAL(38, 0))"
 
     def outcome(one: str) -> str:
-        short = f"abs(({one}).value) < {limit} OR ({one}).text IN {SPECIAL}"
+        short = f"abs(({one}).value) < {limit} OR ({one}).text IN {SPECIAL_TEXTS}"
         return f"CASE WHEN {short} THEN NULL ELSE {one} END"
 
     return Rendered(once(value.sql, outcome), value.storage)

@@ -21,6 +21,7 @@ from dialect.duckdb.rendered import (
     once,
     unless,
 )
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.expressions.scalar import SHOWN, Call
 from dialect.expressions.storages import decimal
 
@@ -29,10 +30,6 @@ _MOST_SCALE: Final = 26
 
 _SMALL: Final = 18
 """DuckDB gives the product of decimals of so many digits no more than these."""
-
-
-SPECIAL: Final = "('NaN', 'Infinity', '-Infinity')"
-"""The texts of what is no number."""
 
 _MAGNITUDE: Final = "ltrim({text}, '-')"
 _NEGATED: Final = (
@@ -293,7 +290,7 @@ def _scale(_: Call, arguments: Sequence[Rendered]) -> Rendered:
 
 
 def _unless_special(text: str, outcome: str) -> str:
-    return f"CASE WHEN {text} NOT IN {SPECIAL} THEN {outcome} END"
+    return f"CASE WHEN {text} NOT IN {SPECIAL_TEXTS} THEN {outcome} END"
 
 
 def trimmed(value: Rendered) -> Rendered:
@@ -322,7 +319,8 @@ def _shown(_: Call, arguments: Sequence[Rendered]) -> Rendered:
         scale = scale_of_text(text)
         point = f"CASE WHEN {scale} = 0 THEN '.' ELSE '' END"
         padded = f"{text} || {point} || repeat('0', {digits.sql} - {scale})"
-        return f"CASE WHEN {digits.sql} > {scale} AND {text} NOT IN {SPECIAL} THEN {padded} ELSE {text} END"
+        is_padded = f"{digits.sql} > {scale} AND {text} NOT IN {SPECIAL_TEXTS}"
+        return f"CASE WHEN {is_padded} THEN {padded} ELSE {text} END"
 
     return _rewritten(value, longer)
 

@@ -25,6 +25,9 @@ SPECIAL_NUMBERS: Final = {
 }
 """How PostgreSQL reads numerics that are no numbers, and how it writes them."""
 
+SPECIAL_TEXTS: Final = "('NaN', 'Infinity', '-Infinity')"
+"""The texts of numerics that are no numbers, as a list in the SQL of any engine."""
+
 
 def is_numeric(storage: Storage) -> bool:
     """Whether a numeric is stored so."""

@@ -4,59 +4,38 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from dialect.statements import statement as kinds
 from dialect.statements.options import Setting
 from dialect.statements.quoting import literal, quoted, quoted_name
-from dialect.statements.statement import (
-    EXPLAIN_BY_DEFAULT,
-    Alteration,
-    AlterStandingQuery,
-    ChangeOwner,
-    ChangeSchema,
-    CommentOnStandingQuery,
-    CreateStandingQuery,
-    DropStandingQuery,
-    ExplainStandingQuery,
-    Name,
-    RefreshStandingQuery,
-    Rename,
-    ResetOptions,
-    Resume,
-    SetOptions,
-    ShowStandingQueries,
-    ShowVersion,
-    Statement,
-    Suspend,
-    VerifyStandingQuery,
-)
 
 
-def render(statement: Statement) -> str:
+def render(statement: kinds.Statement) -> str:
     """The statement in canonical spelling."""
     match statement:
-        case CreateStandingQuery():
+        case kinds.CreateStandingQuery():
             return render_create(statement)
-        case AlterStandingQuery(name=name, change=change, if_exists=if_exists):
+        case kinds.AlterStandingQuery(name=name, change=change, if_exists=if_exists):
             return f"ALTER STANDING QUERY {exists(if_exists)}{quoted_name(name)} {render_change(change)}"
-        case DropStandingQuery(names=names, if_exists=if_exists, cascade=cascade):
+        case kinds.DropStandingQuery(names=names, if_exists=if_exists, cascade=cascade):
             return f"DROP STANDING QUERY {exists(if_exists)}{listed(names)}{' CASCADE' if cascade else ''}"
-        case RefreshStandingQuery(names=names):
+        case kinds.RefreshStandingQuery(names=names):
             return f"REFRESH STANDING QUERY {listed(names)}"
-        case VerifyStandingQuery(name=name, using=using):
+        case kinds.VerifyStandingQuery(name=name, using=using):
             return f"VERIFY STANDING QUERY {quoted_name(name)}" + (f" USING {using}" if using else "")
-        case ShowStandingQueries(name=name, verbose=verbose):
+        case kinds.ShowStandingQueries(name=name, verbose=verbose):
             several = f"SHOW STANDING QUERIES{' VERBOSE' if verbose else ''}"
             return several if name is None else f"SHOW STANDING QUERY {quoted_name(name)}"
-        case ShowVersion():
+        case kinds.ShowVersion():
             return "SHOW gavial.version"
-        case ExplainStandingQuery():
+        case kinds.ExplainStandingQuery():
             return render_explain(statement)
-        case CommentOnStandingQuery(name=name, text=text):
+        case kinds.CommentOnStandingQuery(name=name, text=text):
             return f"COMMENT ON STANDING QUERY {quoted_name(name)} IS {literal(text)}"
         case _:
             assert_never(statement)
 
 
-def render_create(create: CreateStandingQuery) -> str:
+def render_create(create: kinds.CreateStandingQuery) -> str:
     """CREATE, with the options in front of AS."""
     parts = [
         "CREATE OR REPLACE STANDING QUERY" if create.replace else "CREATE STANDING QUERY",
@@ -70,37 +49,37 @@ def render_create(create: CreateStandingQuery) -> str:
     return " ".join(filter(None, parts))
 
 
-def render_change(change: Alteration) -> str:
+def render_change(change: kinds.Alteration) -> str:
     """What ALTER does."""
     match change:
-        case SetOptions(settings=settings):
+        case kinds.SetOptions(settings=settings):
             return f"SET {options(settings)}"
-        case ResetOptions(names=names):
+        case kinds.ResetOptions(names=names):
             return f"RESET ({', '.join(names)})"
-        case Suspend():
+        case kinds.Suspend():
             return "SUSPEND"
-        case Resume():
+        case kinds.Resume():
             return "RESUME"
-        case Rename(new=new):
+        case kinds.Rename(new=new):
             return f"RENAME TO {quoted(new)}"
-        case ChangeOwner(role=role, word=word):
+        case kinds.ChangeOwner(role=role, word=word):
             return f"OWNER TO {role if word else quoted(role)}"
-        case ChangeSchema(schema=schema):
+        case kinds.ChangeSchema(schema=schema):
             return f"SET SCHEMA {quoted(schema)}"
         case _:
             assert_never(change)
 
 
-def render_explain(explain: ExplainStandingQuery) -> str:
+def render_explain(explain: kinds.ExplainStandingQuery) -> str:
     """EXPLAIN with its options in one fixed order."""
-    words = sorted(explain.options - EXPLAIN_BY_DEFAULT)
-    words += [f"{option} off" for option in sorted(EXPLAIN_BY_DEFAULT - explain.options)]
+    words = sorted(explain.options - kinds.EXPLAIN_BY_DEFAULT)
+    words += [f"{option} off" for option in sorted(kinds.EXPLAIN_BY_DEFAULT - explain.options)]
     words += [] if explain.format == "TEXT" else [f"FORMAT {explain.format}"]
     given = f" ({', '.join(words)})" if words else ""
     match explain.target:
-        case Name() as name:
+        case kinds.Name() as name:
             return f"EXPLAIN{given} STANDING QUERY {quoted_name(name)}"
-        case CreateStandingQuery() as create:
+        case kinds.CreateStandingQuery() as create:
             return f"EXPLAIN{given} {render_create(create)}"
         case _:
             assert_never(explain.target)
@@ -120,7 +99,7 @@ def value_text(setting: Setting) -> str:
             return str(value)
 
 
-def listed(names: tuple[Name, ...]) -> str:
+def listed(names: tuple[kinds.Name, ...]) -> str:
     """Names with commas between."""
     return ", ".join(quoted_name(name) for name in names)
 

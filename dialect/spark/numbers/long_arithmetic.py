@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from catalog.postgres.storage import FREE_NUMERIC, Decimal
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.expressions.scalar import Call
 from dialect.spark.numbers.long_sum import number_of_text, product_of_texts, sum_of_texts
 from dialect.spark.numbers.shadows import shadow_of
-from dialect.spark.numbers.written import SPECIAL, converted, fields_of, scale_of_text, shown, written
+from dialect.spark.numbers.written import converted, fields_of, scale_of_text, shown, written
 from dialect.spark.rendered import Builder, Rendered, cast, named, spark_type
 
 _STORAGE: Final = FREE_NUMERIC
@@ -46,7 +47,7 @@ def _by_length(symbol: str, short: str, decimal: Decimal, scale: str, text: Call
     return (
         f"CASE WHEN {left_text} IS NULL OR {right_text} IS NULL THEN NULL "
         f"WHEN coalesce({is_short}, false) THEN {near} "
-        f"WHEN {left_text} IN {SPECIAL} OR {right_text} IN {SPECIAL} THEN "
+        f"WHEN {left_text} IN {SPECIAL_TEXTS} OR {right_text} IN {SPECIAL_TEXTS} THEN "
         f"CAST(named_struct('value', NULL, 'text', {_special(symbol)}) AS {type_}) "
         f"ELSE CAST({far} AS {type_}) END"
     )

@@ -8,6 +8,7 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.storage import FREE_SCALE, MAX_DIGITS, Decimal, Plain, Written
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.expressions.scalar import (
     BEYOND,
     LONG_ADD,
@@ -29,7 +30,6 @@ from dialect.spark.numbers.long_sum import beyond, long_sum
 from dialect.spark.numbers.shadows import SHADOWS, is_computed, is_near, shadow_of, with_specials
 from dialect.spark.numbers.specials import passed_on, remainder, sign, whole_quotient
 from dialect.spark.numbers.written import (
-    SPECIAL,
     is_whole,
     is_written_number,
     magnitude,
@@ -266,7 +266,7 @@ def _scale(value: Rendered) -> Rendered:
             f"CASE WHEN {is_near(shadow_of(value))} THEN {number_of(value).scale} END", Plain.INT32
         )
     text = text_of(value)
-    finite = f"{text} NOT IN {SPECIAL}"
+    finite = f"{text} NOT IN {SPECIAL_TEXTS}"
     return Rendered(f"CASE WHEN {finite} THEN {scale_of_text(text)} END", Plain.INT32)
 
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from catalog.postgres import functions
 from catalog.postgres.storage import Decimal, Plain, Written
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.spark.numbers.floats import INFINITY
-from dialect.spark.numbers.written import SPECIAL, fields_of, is_whole, number_of
+from dialect.spark.numbers.written import fields_of, is_whole, number_of
 from dialect.spark.rendered import Number, Rendered, cast, named, spark_type
 
 _LONG: Final = "1e60D"
@@ -64,6 +65,6 @@ def _of_struct(sql: str) -> str:
     long = f"CASE WHEN {text} LIKE '-%' THEN -{_LONG} ELSE {_LONG} END"
     return (
         f"CASE WHEN {value} IS NOT NULL THEN {cast(value, Plain.FLOAT64).sql} "
-        f"WHEN {text} IN {SPECIAL} THEN {cast(text, Plain.FLOAT64).sql} "
+        f"WHEN {text} IN {SPECIAL_TEXTS} THEN {cast(text, Plain.FLOAT64).sql} "
         f"WHEN {text} IS NOT NULL THEN {long} END"
     )

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from catalog.postgres.storage import Decimal, Written
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.expressions.storages import decimal
-from dialect.spark.numbers.written import SPECIAL, fields_of, is_written_number, number_of, text_of, written
+from dialect.spark.numbers.written import fields_of, is_written_number, number_of, text_of, written
 from dialect.spark.rendered import Rendered, cast, failing, named, spark_type
 
 Finite: TypeAlias = Callable[..., Rendered]
@@ -23,7 +24,7 @@ _INFINITIES: Final = "('Infinity', '-Infinity')"
 
 def passed_on(finite: Finite, operand: Rendered) -> Rendered:
     """NaN and the infinities stay what they are, as when they are rounded."""
-    return _of_one(finite, operand, lambda text: f"CASE WHEN {text} IN {SPECIAL} THEN {text} END")
+    return _of_one(finite, operand, lambda text: f"CASE WHEN {text} IN {SPECIAL_TEXTS} THEN {text} END")
 
 
 def sign(finite: Finite, operand: Rendered) -> Rendered:

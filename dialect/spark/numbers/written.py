@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from catalog.postgres.storage import Decimal, ListOf, Padded, Shaped, Storage, Written
+from dialect.expressions.constant_text import SPECIAL_TEXTS
 from dialect.expressions.storages import unsupported
 from dialect.spark.rendered import Number, Rendered, absolute, cast, named, opposite, spark_type, text_literal
 from dialect.spark.shapes import parts_of, shaped, with_shape
@@ -19,9 +20,6 @@ _NO_DECIMAL: Final = (
     "22003: the numeric value ",
     " is out of range for computing in a condition or an aggregate",
 )
-SPECIAL: Final = "('NaN', 'Infinity', '-Infinity')"
-"""The texts of what is no number."""
-
 _MOST_SHOWN: Final = 100
 _SHORT_SQL: Final = 60
 """What is longer, and written many times, is computed once."""
@@ -110,7 +108,7 @@ def shown(value: Rendered, scale: str) -> Rendered:
     missing, text_scale = f"({scale} - {scale_of_text(text)})", scale_of_text(text)
     point = f"CASE WHEN {text_scale} = 0 THEN '.' ELSE '' END"
     longer = f"concat({text}, {point}, repeat('0', {missing}))"
-    finite = f"{text} NOT IN {SPECIAL}"
+    finite = f"{text} NOT IN {SPECIAL_TEXTS}"
     rescaled = f"CASE WHEN {missing} > 0 AND {finite} THEN {longer} ELSE {text} END"
     return Rendered(_unless_null(value.sql, decimal, rescaled), value.storage)
 
