@@ -10,6 +10,9 @@ from typing import Final
 from catalog.errors import InvalidParameterValue
 from catalog.postgres.schema import TableName
 
+ACCEPTED: Final = "rows for each table, such as 'orders 1000000, lineitem 4000000'"
+"""What EXPECT takes, in words."""
+
 _NAME: Final = r'("(?:[^"]|"")+"|[^\s".,]+)'
 _PART: Final = re.compile(rf"\s*(?:{_NAME}\s*\.\s*)?{_NAME}\s+(\d+)\s*", re.ASCII)
 _MOST_ROWS: Final = 2**63 - 1
@@ -61,7 +64,7 @@ def check_expectations(text: str, tables: Collection[TableName], position: int |
         if not any(expected.is_about(table) for table in tables):
             raise InvalidParameterValue(
                 f'EXPECT names "{expected.name}", which the query does not read',
-                hint="It reads " + (", ".join(read) or "no table") + ".",
+                hint=f"It reads {', '.join(read) or 'no table'}. EXPECT takes {ACCEPTED}.",
                 position=position,
             )
 

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from catalog.errors import InvalidParameterValue
 from dialect.statements.durations import parse_span
-from dialect.statements.expectations import read_expectations
+from dialect.statements.expectations import ACCEPTED, read_expectations
 from dialect.statements.sizes import parse_budget
 from dialect.statements.triggers import parse_trigger
 
@@ -147,7 +147,7 @@ OPTIONS: Final = {
         Option(
             "EXPECT",
             read_expectations,
-            "rows for each table, such as 'orders 1000000, lineitem 4000000'",
+            ACCEPTED,
             "forecast",
             "rows expected until the trigger, when the forecast should not be used",
         ),

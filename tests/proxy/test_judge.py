@@ -103,7 +103,9 @@ def test_expected_tables_are_read(expected: str) -> None:
     assert judge(question(FINE, expected)) == Verdict()
 
 
-@pytest.mark.parametrize("expected", ["others 10", "tpch.things 10", '"Things" 10', "things 1, nothing 2"])
+@pytest.mark.parametrize(
+    "expected", ["others 10", "tpch.things 10", '"Things" 10', "things 1, nothing 2", "things: 10"]
+)
 def test_expected_tables_that_are_not_read(expected: str) -> None:
     sqlstate, message, position = refusal(question(FINE, expected))
     assert (sqlstate, position) == ("22023", 3)
