@@ -98,7 +98,7 @@ BEGIN
     PERFORM gavial.tell_without_effect(request -> 'without_effect');
     SELECT jsonb_build_object('options', q.options) INTO created FROM gavial.queries q WHERE q.view = known;
     RETURN QUERY
-    SELECT gavial.with_schedule(gavial.with_measured(d.line, measured, request), created, request) FROM gavial.queries q
+    SELECT gavial.with_schedule(gavial.with_measured(d.line, measured, request), request) FROM gavial.queries q
     CROSS JOIN LATERAL gavial.described(q.view, q.result::text, q.options, request ->> 'format', gavial.status_of(q.view)) AS d (line)
     WHERE q.view = known;
     RETURN QUERY SELECT * FROM gavial.explained_by_proxy(known, created, request);
@@ -123,7 +123,7 @@ BEGIN
     PERFORM gavial.check_query(view, request #> '{create,places}');
     lines := ARRAY(SELECT gavial.explained_by_proxy(view, request -> 'create', request));
     PERFORM gavial.tell_without_effect((request #> '{create,without_effect}') || (request -> 'without_effect'));
-    RETURN ARRAY(SELECT gavial.with_schedule(d.line, request -> 'create', request)
+    RETURN ARRAY(SELECT gavial.with_schedule(d.line, request)
                  FROM gavial.described(view, request #>> '{create,as_written}', request #> '{create,options}',
                      request ->> 'format') AS d (line)) || lines;
 END
@@ -140,7 +140,7 @@ AS $body$
 $body$;
 COMMENT ON FUNCTION gavial.with_measured(text, jsonb, jsonb) IS 'what is known of a query as JSON, with what was measured';
 
-CREATE OR REPLACE FUNCTION gavial.with_schedule(line text, created jsonb, request jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION gavial.with_schedule(line text, request jsonb) RETURNS text
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -149,7 +149,7 @@ AS $body$
                 THEN jsonb_pretty(line::jsonb || jsonb_build_object('schedule', current_setting('gavial.nonce')))
                 ELSE line END
 $body$;
-COMMENT ON FUNCTION gavial.with_schedule(text, jsonb, jsonb) IS 'what is known of a query as JSON, with how it is computed';
+COMMENT ON FUNCTION gavial.with_schedule(text, jsonb) IS 'what is known of a query as JSON, with how it is computed';
 
 CREATE OR REPLACE FUNCTION gavial.explained_by_proxy(view oid, created jsonb, request jsonb) RETURNS SETOF text
     LANGUAGE plpgsql
