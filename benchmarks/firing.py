@@ -76,7 +76,7 @@ def main(turns: int, scale: float, major: int, only: tuple[str, ...], out: Path)
     click.echo("\n".join(map(verdict_line, verdicts)))
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "firing.json", top, readings, verdicts)
-    cases = tuple(dict.fromkeys(each.case for each in readings if each.case.startswith("q")))
+    cases = tuple(dict.fromkeys(reading.case for reading in readings if reading.case.startswith("q")))
     panels = (
         Panel("TPC-H, wall time", questions.SECONDS, cases),
         Panel("TPC-H, processor time", questions.CPU, cases),

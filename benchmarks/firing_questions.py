@@ -150,7 +150,7 @@ class Bench:
         return measure
 
     def _remove(self, fired: RunOutcome) -> None:
-        self.laboratory.warehouse.remove(each.file for each in fired.batches)
+        self.laboratory.warehouse.remove(batch.file for batch in fired.batches)
 
 
 def nothing_new(bench: Bench, turns: int) -> tuple[Reading, ...]:
@@ -201,7 +201,7 @@ def warmed(case: str, ways: Mapping[str, Callable[[int], Figures]], turns: int) 
 def summary(readings: Iterable[Reading], turns: int) -> list[Reading]:
     """Turn by turn, of how many queries the firing was faster than Spark's own, and its median share."""
     kept = tuple(readings)
-    cases = tuple(dict.fromkeys(each.case for each in kept))
+    cases = tuple(dict.fromkeys(reading.case for reading in kept))
     found = []
     for turn in range(turns):
         for way in (FIRING, AUTO):
@@ -217,10 +217,10 @@ def summary(readings: Iterable[Reading], turns: int) -> list[Reading]:
 def _late_lines(laboratory: Laboratory) -> Batch:
     """As many lines as are late, evenly from all that came, sealed as a batch."""
     oid = laboratory.oids[TableName("tpch", "lineitem")]
-    batches = [each for each in laboratory.manifest if each.buffer == table_buffer(oid)]
-    step = sum(each.rows for each in batches) // LATE_ROWS
-    rows = [laboratory.warehouse.read(each) for each in batches]
-    chosen = pa.concat_tables(each.take(list(range(0, each.num_rows, step))) for each in rows)
+    batches = [batch for batch in laboratory.manifest if batch.buffer == table_buffer(oid)]
+    step = sum(batch.rows for batch in batches) // LATE_ROWS
+    rows = [laboratory.warehouse.read(batch) for batch in batches]
+    chosen = pa.concat_tables(part.take(list(range(0, part.num_rows, step))) for part in rows)
     late = chosen.select(chosen.column_names[:-3]).slice(0, LATE_ROWS)
     return laboratory.warehouse.seal(table_buffer(oid), stamped(late, LATE), NEW, LATE, 1)
 
@@ -232,10 +232,10 @@ def _name_tables(bench: Bench) -> None:
         if name.name in ROWS:
             oid = laboratory.oids[name]
             files = [
-                laboratory.warehouse.uri_of(each)
-                for each in laboratory.manifest
-                if each.buffer == table_buffer(oid)
+                laboratory.warehouse.uri_of(batch)
+                for batch in laboratory.manifest
+                if batch.buffer == table_buffer(oid)
             ]
-            columns = [f"a{number} AS {each.name}" for number, each in enumerate(table.columns, 1)]
+            columns = [f"a{number} AS {column.name}" for number, column in enumerate(table.columns, 1)]
             frame = bench.session.read.parquet(*files).selectExpr(*columns)
             frame.createOrReplaceTempView(name.name)

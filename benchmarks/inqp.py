@@ -38,7 +38,7 @@ from executors.settings import EngineSettings
 from planner.plan import plan
 
 HARD: Final[Mapping[str, Sequence[str]]] = {
-    "goals": (*PARTLY, *(f"q{each:02d}" for each in range(1, 23) if f"q{each:02d}" not in PARTLY)),
+    "goals": (*PARTLY, *(f"q{number:02d}" for number in range(1, 23) if f"q{number:02d}" not in PARTLY)),
     "bias": ("q02", "q17"),
     "bursts": ("q17",),
 }
@@ -83,7 +83,7 @@ def main(
     }
     top = header({"question": only, "queries": names or "all", **settings})
     click.echo(top.line())
-    stated = [float(each) for each in goals.split(",") if each]
+    stated = [float(goal) for goal in goals.split(",") if goal]
     directory = Path(tempfile.mkdtemp(prefix="gavial-inqp-"))
     readings: list[Reading] = []
     try:
@@ -91,8 +91,8 @@ def main(
         chosen = ENGINES[engine](EngineSettings(directory / "spark", "local[2]"))
         executor = chosen.start(lambda: True)
         try:
-            for each in _taught(chosen, executor, laboratory, names.split(",") if names else HARD[only]):
-                readings += _readings(only, each, stated, turns, longest)
+            for query in _taught(chosen, executor, laboratory, names.split(",") if names else HARD[only]):
+                readings += _readings(only, query, stated, turns, longest)
                 _report(readings, only, top, out)
         finally:
             executor.close()
@@ -110,16 +110,16 @@ def _taught(
             engine,
             executor,
             laboratory,
-            each,
-            plan(bound[each], laboratory.tables, laboratory.statistics),
+            name,
+            plan(bound[name], laboratory.tables, laboratory.statistics),
             firings,
         )
-        for each in names
+        for name in names
     ]
     for pace in LEARNT:
-        for each in found:
-            seconds = each.replay((pace,) * len(each.paths)).total_cpu
-            click.echo(f"{each.name}: a period of pace {pace} to learn from, {seconds:.0f} s of a processor")
+        for query in found:
+            seconds = query.replay((pace,) * len(query.paths)).total_cpu
+            click.echo(f"{query.name}: a period of pace {pace} to learn from, {seconds:.0f} s of a processor")
     return found
 
 
@@ -140,8 +140,8 @@ def _readings(
 
 def _report(readings: Sequence[Reading], only: str, top: Header, out: Path) -> None:
     """What has been measured so far."""
-    cases = tuple(dict.fromkeys(each.case for each in readings))
-    verdicts = [judge(each, readings) for each in _targets(cases)]
+    cases = tuple(dict.fromkeys(reading.case for reading in readings))
+    verdicts = [judge(target, readings) for target in _targets(cases)]
     click.echo(table(readings, (EXTRA, LATENCY, SHARE, BELIEVED, FIRINGS), UNIFORM))
     click.echo("\n".join((*map(verdict_line, verdicts), *summary(readings))))
     out.mkdir(parents=True, exist_ok=True)
@@ -152,11 +152,11 @@ def _report(readings: Sequence[Reading], only: str, top: Header, out: Path) -> N
 
 def _targets(cases: Sequence[str]) -> list[Target]:
     """No more extra work than one pace for all; and each goal kept."""
-    paced = [each for each in cases if " " in each]
+    paced = [case for case in cases if " " in case]
     extra = [
-        Target(each, EXTRA, GAVIAL, UNIFORM, "at most", 1.0) for each in paced if each.split()[0] in PARTLY
+        Target(case, EXTRA, GAVIAL, UNIFORM, "at most", 1.0) for case in paced if case.split()[0] in PARTLY
     ]
-    return extra + [Target(each, MET, GAVIAL, None, "at least", 0.9) for each in paced]
+    return extra + [Target(case, MET, GAVIAL, None, "at least", 0.9) for case in paced]
 
 
 _TITLES: Final = {EXTRA: "Work beyond one batch", LATENCY: "The last firing", SHARE: "Final work kept"}

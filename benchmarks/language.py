@@ -151,7 +151,7 @@ async def snapshot(dsn: str) -> tuple[Signatures, Tables]:
     """What binding needs to know of the server."""
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         tables = [await read_table(connection, f"tpch.{name}") for name in NAMES]
-        return await read_signatures(connection), {each.name: each for each in tables}
+        return await read_signatures(connection), {table.name: table for table in tables}
 
 
 async def bind_all(dsn: str, texts: list[str], signatures: Signatures, tables: Tables) -> float:

@@ -115,7 +115,7 @@ def _filled(major: int, rows: int, *arguments: str) -> Iterator[tuple[Gavial, ps
 
 
 def _java(running: Gavial) -> int:
-    [found] = [each.pid for each in descendants(running.process.pid) if "java" in each.command]
+    [found] = [process.pid for process in descendants(running.process.pid) if "java" in process.command]
     return found
 
 

@@ -68,7 +68,7 @@ def main(turns: int, tries: int, seed: int, out: Path) -> None:
     plans = tpch()
     found = list(cases(plans, tries))
     click.echo(
-        f"{len(found)} goals on {len({id(each.plan) for each in found})} queries have a known best plan"
+        f"{len(found)} goals on {len({id(goal.plan) for goal in found})} queries have a known best plan"
     )
     choice = random.Random(seed)
     readings = (
@@ -149,7 +149,7 @@ def ratios(found: list[Case], choice: random.Random | None = None) -> Figures:
         elif schedule.final_work > limit * (1.0 + 1e-9):
             total = float("inf")
         totals.append(total / case.best)
-    met = [each for each in totals if not isinf(each)]
+    met = [total for total in totals if not isinf(total)]
     return {MEAN_RATIO: sum(met) / len(met), WORST_RATIO: max(met), MISSED: float(len(totals) - len(met))}
 
 

@@ -14,7 +14,7 @@ from planner.pace.simulation import Simulation
 def exhaustive(period: Simulation, knobs: Knobs, limit: float, most: int) -> float:
     """The least total work of all paces up to the most that leave no more than the limit."""
     settings = itertools.product(range(1, most + 1), repeat=len(knobs.leads))
-    return min((_total(period, knobs, each, limit) for each in settings), default=inf)
+    return min((_total(period, knobs, setting, limit) for setting in settings), default=inf)
 
 
 def sampled(

@@ -61,7 +61,7 @@ class Turn:
         """The paces that a way chooses for a goal; not measured where it cannot be met or takes too long."""
         period = believed or self.learner.period()
         found = chosen(period, way, goal)
-        paces = tuple(each.pace for each in found.paths)
+        paces = tuple(path.pace for path in found.paths)
         words = f"{case} {way} {','.join(map(str, paces))}"
         if found.final_work > goal * found.batch_work * (1 + _SAME):
             click.echo(f"{words}: not accepted, {found.reachable:.3f} at best")

@@ -49,7 +49,9 @@ class Learner:
 
     def period(self, bias: float = 1.0) -> Simulation:
         """The next one, as it is expected; the rows of each subplan are believed to be so many times more."""
-        arrivals = {each: Arrivals(float(self.laboratory.rows(each.name))) for each in self.laboratory.oids}
+        arrivals = {
+            table: Arrivals(float(self.laboratory.rows(table.name))) for table in self.laboratory.oids
+        }
         beginning = at_first(self.laboratory.statistics)
         believed = biased(self.planned, self.corrections, bias)
         return simulated(self.planned.delta, beginning, arrivals, self._costs(), believed)
@@ -74,12 +76,23 @@ class Learner:
     def _learn(self, paces: Pacing, estimate: PeriodEstimate, measured: Measured) -> None:
         """What firings cost; from one batch not how often groups change again, if that is known better."""
         for firing in measured.firings:
-            for each in estimate.measurements(firing.fired):
-                if each.features["jobs"] and each.engine is not None and not each.repeated:
-                    subplan = f"{self.name} {each.subplan}"
-                    seen = Seen(each.features, each.work, each.elapsed, subplan, time.time(), each.engine)
+            for measurement in estimate.measurements(firing.fired):
+                if (
+                    measurement.features["jobs"]
+                    and measurement.engine is not None
+                    and not measurement.repeated
+                ):
+                    subplan = f"{self.name} {measurement.subplan}"
+                    seen = Seen(
+                        measurement.features,
+                        measurement.work,
+                        measurement.elapsed,
+                        subplan,
+                        time.time(),
+                        measurement.engine,
+                    )
                     self.firings.append(seen)
-                    self.own.setdefault(each.subplan, []).append(seen)
+                    self.own.setdefault(measurement.subplan, []).append(seen)
         if max(paces) > 1 or not self.corrections:
             self.corrections = corrections(estimate.simulation, paces, measured.written)
 

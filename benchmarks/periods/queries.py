@@ -52,7 +52,7 @@ _EXTRA: Final = {
 def extra_queries(laboratory: Laboratory) -> dict[str, Query]:
     """An aggregate joined with a table, and rows that wait for their partners; bound."""
     return {
-        name: laboratory.bind(canonical, [_column(laboratory, each) for each in columns.split()])
+        name: laboratory.bind(canonical, [_column(laboratory, column) for column in columns.split()])
         for name, (canonical, columns) in _EXTRA.items()
     }
 
@@ -61,4 +61,4 @@ def _column(laboratory: Laboratory, named: str) -> Column:
     """A column of the outcome, which is one of a table."""
     table, name = named.split(".")
     columns = laboratory.tables[TableName("tpch", table)].columns
-    return next(Column(name, each.type) for each in columns if each.name == name)
+    return next(Column(name, column.type) for column in columns if column.name == name)

@@ -24,7 +24,7 @@ _NEAR: Final = 1.5
 
 def summary(readings: Sequence[Reading]) -> Iterator[str]:
     """A line for each way, then one for Gavial beside IncObv where both were measured."""
-    cases = tuple(dict.fromkeys(each.case for each in readings))
+    cases = tuple(dict.fromkeys(reading.case for reading in readings))
     for way in (GAVIAL, UNIFORM, LEAF):
         met = _medians(readings, cases, way, MET)
         unable = len(_medians(readings, cases, way, REACHABLE))
@@ -42,7 +42,7 @@ def summary(readings: Sequence[Reading]) -> Iterator[str]:
     ours, theirs = (_medians(readings, cases, way, EXTRA) for way in (GAVIAL, UNIFORM))
     ratios = [ours[case] / theirs[case] for case in ours if theirs.get(case, 0.0) > 0.0]
     if ratios:
-        more = sum(each > 1.0 for each in ratios)
+        more = sum(ratio > 1.0 for ratio in ratios)
         yield (
             f"extra work, {GAVIAL} / {UNIFORM}: {median(ratios):.2f} in the median of {len(ratios)} cases, "
             f"{min(ratios):.2f} to {max(ratios):.2f}, more in {more}"
@@ -52,4 +52,4 @@ def summary(readings: Sequence[Reading]) -> Iterator[str]:
 def _medians(readings: Sequence[Reading], cases: Sequence[str], way: str, figure: str) -> dict[str, float]:
     """By case, over the turns."""
     found = {case: spread(by_turn(readings, case, way, figure).values()) for case in cases}
-    return {case: each.median for case, each in found.items() if each is not None}
+    return {case: factor.median for case, factor in found.items() if factor is not None}

@@ -43,7 +43,7 @@ class Measured:
     @property
     def total_cpu(self) -> float:
         """Of all firings."""
-        return sum(each.cpu for each in self.firings)
+        return sum(firing.cpu for firing in self.firings)
 
     @property
     def final_cpu(self) -> float:
@@ -59,8 +59,8 @@ class Measured:
     def written(self) -> Mapping[int, int]:
         """The changed rows that each subplan gave."""
         rows: dict[int, int] = {}
-        for each in self.firings:
-            for share in each.fired.subplans:
+        for firing in self.firings:
+            for share in firing.fired.subplans:
                 rows[share.writes] = rows.get(share.writes, 0) + share.rows_out
         return rows
 
@@ -102,7 +102,7 @@ def replay(
             used = time.process_time() - used
             firings.append(Firing(fired, used + cpu_seconds_below(os.getpid()) - below, seconds))
     finally:
-        laboratory.warehouse.remove(each.file for each in made)
+        laboratory.warehouse.remove(batch.file for batch in made)
     return Measured(tuple(firings))
 
 
@@ -113,12 +113,12 @@ def due_at(paces: Mapping[Path, int], before: int, now: int, end: int) -> Collec
 
 def work_of(laboratory: Laboratory, planned: Planned) -> Work:
     """What a query has to do, under a name of its own."""
-    buffers = (each for each in planned.delta.buffers if isinstance(each, TableBuffer))
+    buffers = (buffer for buffer in planned.delta.buffers if isinstance(buffer, TableBuffer))
     return Work(
         uuid4(),
         planned.delta,
         schemas_of(planned.delta, laboratory.environment),
-        {each.number: laboratory.oids[each.table] for each in buffers},
+        {buffer.number: laboratory.oids[buffer.table] for buffer in buffers},
         laboratory.environment,
     )
 
@@ -128,14 +128,14 @@ def _merged(laboratory: Laboratory, work: Work, made: list[Batch], offsets: Offs
     kept = list(made)
     for subplan in work.plan.subplans:
         name = work.name(subplan.writes)
-        readers = (each.writes for each in work.plan.subplans if subplan.writes in each.reads)
-        below = min((offsets.get((each, name), 0) for each in readers), default=0)
-        found = of_like_size([each for each in kept if each.buffer == name and each.to_offset <= below])
+        readers = (reader.writes for reader in work.plan.subplans if subplan.writes in reader.reads)
+        below = min((offsets.get((reader, name), 0) for reader in readers), default=0)
+        found = of_like_size([batch for batch in kept if batch.buffer == name and batch.to_offset <= below])
         if found:
-            kept = [each for each in kept if each not in found] + [*summed(laboratory.warehouse, found)]
-            laboratory.warehouse.remove(each.file for each in found)
+            kept = [batch for batch in kept if batch not in found] + [*summed(laboratory.warehouse, found)]
+            laboratory.warehouse.remove(batch.file for batch in found)
     return kept
 
 
 def _upto(laboratory: Laboratory, step: int) -> Collection[Batch]:
-    return [each for each in laboratory.manifest if each.to_offset <= step]
+    return [batch for batch in laboratory.manifest if batch.to_offset <= step]

@@ -45,7 +45,7 @@ def at_first(ends: Statistics) -> Statistics:
     """What is known of the beginning, when there is nothing, by one who has seen how such periods end."""
     return Statistics(
         {
-            name: TableStatistics(0.0, {at: _at_first(each, of.rows) for at, each in of.columns.items()})
+            name: TableStatistics(0.0, {at: _at_first(column, of.rows) for at, column in of.columns.items()})
             for name, of in ends.tables.items()
         }
     )
@@ -78,7 +78,7 @@ def _spreads(rows: pa.Table) -> dict[int, ColumnStatistics]:
 def _spread(values: pa.ChunkedArray) -> ColumnStatistics:
     distinct = float(pc.count_distinct(values).as_py())
     ends = pc.min_max(values)
-    least, greatest = (_number(ends[each].as_py()) for each in ("min", "max"))
+    least, greatest = (_number(ends[end].as_py()) for end in ("min", "max"))
     return ColumnStatistics(distinct, values.null_count / max(1, len(values)), least, greatest)
 
 

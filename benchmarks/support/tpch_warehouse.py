@@ -69,7 +69,9 @@ class Laboratory:
     def rows(self, table: str, since: int = 0) -> int:
         """How many rows a table has got since a position."""
         buffer = table_buffer(self.oids[TableName("tpch", table)])
-        return sum(each.rows for each in self.manifest if each.buffer == buffer and each.from_offset >= since)
+        return sum(
+            batch.rows for batch in self.manifest if batch.buffer == buffer and batch.from_offset >= since
+        )
 
 
 def empty(directory: Path, scale: float) -> tuple[Laboratory, Path]:
@@ -109,8 +111,8 @@ def queries(laboratory: Laboratory) -> dict[str, Query]:
 
 def read_table(source: Path, table: Table, environment: Environment) -> Iterator[pa.Table]:
     """The rows of a table as capture stores them."""
-    types = {each.name: arrow_type(environment.storage(each.type)) for each in table.columns}
-    padded = {each.name for each in table.columns if each.type.oid == BPCHAR}
+    types = {column.name: arrow_type(environment.storage(column.type)) for column in table.columns}
+    padded = {column.name for column in table.columns if column.type.oid == BPCHAR}
     file = pq.ParquetFile(source / f"{table.name.name}.parquet")
     for batch in file.iter_batches(BATCH_ROWS, columns=list(types)):
         columns = [

@@ -150,7 +150,7 @@ def test_options_and_refusals_are_documented_as_they_are() -> None:
         "| piece | a way out |",
         "|---|---|",
     ]
-    named = (*UNBINDABLE.values(), *(each.value for each in Refused))
+    named = (*UNBINDABLE.values(), *(refusal.value for refusal in Refused))
     pieces = {(piece.replace("%s", "…").replace("|", "\\|"), hint) for piece, hint in named}
     lines += sorted(f"| {piece} | {hint} |" for piece, hint in pieces)
     assert EXPLAINED.keys() == {*EXPLAIN_OPTIONS}

@@ -83,7 +83,7 @@ def test_texts_in_the_code(path: Path) -> None:
 
 
 def test_every_rule_has_a_way_out() -> None:
-    pairs = [*UNBINDABLE.values(), *(each.value for each in Refused)]
+    pairs = [*UNBINDABLE.values(), *(refusal.value for refusal in Refused)]
     pairs += [(refusal.message, refusal.hint) for refusal in REFUSALS]
     assert [what for what, hint in pairs if fault_of_message(what) or fault_of_hint(hint)] == []
 

@@ -134,7 +134,7 @@ def test_the_last_drop_leaves_nothing(proxy: Gavial, user: psycopg.Connection) -
     user.execute("DROP STANDING QUERY q")
 
     def tables_with_files() -> set[str]:
-        return {each.parent.name for each in files_below(warehouse) if each.parent.name.startswith("table-")}
+        return {file.parent.name for file in files_below(warehouse) if file.parent.name.startswith("table-")}
 
     wait_until(lambda: len(tables_with_files()) == 1, "the files of a table that nobody reads stay")
     user.execute("DROP STANDING QUERY r")

@@ -12,7 +12,7 @@ DOUBLE = (1e-9,)
 
 
 def unlike(side: str, *sums: float | str | None, rest: str = "(1)", rows: int = 1) -> Unlike:
-    texts = tuple(None if each is None else str(each) for each in sums)
+    texts = tuple(None if total is None else str(total) for total in sums)
     return Unlike(side, f"{rest} {sums}", rows, rest, texts)
 
 
@@ -30,7 +30,7 @@ def test_the_last_digits_are_no_difference(ours: tuple[float | None], theirs: tu
 )
 def test_any_other_value_is_one(ours: tuple[float | None], theirs: tuple[float | None]) -> None:
     rows = [unlike("superfluous", *ours), unlike("missing", *theirs)]
-    assert sorted(each.side for each in without_near(rows, DOUBLE)) == ["missing", "superfluous"]
+    assert sorted(row.side for row in without_near(rows, DOUBLE)) == ["missing", "superfluous"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_rows_that_differ_elsewhere_are_no_partners() -> None:
 
 def test_a_row_is_a_partner_as_often_as_it_is_there() -> None:
     rows = [unlike("superfluous", 1.0, rows=3), unlike("missing", 1.0 + 1e-12, rows=2)]
-    assert [(each.side, each.rows) for each in without_near(rows, DOUBLE)] == [("superfluous", 1)]
+    assert [(row.side, row.rows) for row in without_near(rows, DOUBLE)] == [("superfluous", 1)]
     twice = [
         unlike("missing", 1.0 - 1e-12),
         unlike("missing", 1.0 + 1e-12),

@@ -40,7 +40,7 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     goal = Goal(data.draw(st.sampled_from((1.0, 0.3, 0.01))), data.draw(st.sampled_from((1, 4))))
     schedule = scheduled(period, goal, path_knobs(period.paths, period.idle))
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
-    read = {each.number: oids[each.table] for each in plan.buffers if isinstance(each, TableBuffer)}
+    read = {buffer.number: oids[buffer.table] for buffer in plan.buffers if isinstance(buffer, TableBuffer)}
     estimate = PeriodEstimate(period, schedule, read)
     shares = tuple(
         SubplanOutcome(
@@ -57,7 +57,7 @@ def test_there_are_figures_for_whatever_comes(query: LogicalQuery, data: st.Data
     )
     measured = estimate.measurements(RunOutcome({}, (), shares, 1.0, 0.5))
     assert len(measured) == sum(share.rows_in > 0 for share in shares)
-    assert all(isfinite(each.predicted) and each.predicted >= 0 for each in measured)
+    assert all(isfinite(measurement.predicted) and measurement.predicted >= 0 for measurement in measured)
     arrived = {oid: data.draw(COUNTS) for oid in oids.values()}
     outcome = estimate.outcome(0.5, arrived, 2.0)
     assert outcome.batch_work is not None

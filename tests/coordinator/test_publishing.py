@@ -24,7 +24,9 @@ from tests.support.running.servers import Server
 pytestmark = pytest.mark.service
 
 _COLUMNS = ("a int4", "b text", "c numeric", "d timestamptz", "e json")
-_STORED = tuple(StoredColumn(f"c{number}", each.split()[1]) for number, each in enumerate(_COLUMNS, start=1))
+_STORED = tuple(
+    StoredColumn(f"c{number}", column.split()[1]) for number, column in enumerate(_COLUMNS, start=1)
+)
 
 
 @pytest.fixture(autouse=True, params=[FEW_ROWS, 0], ids=["few", "many"])
@@ -63,7 +65,7 @@ def _changes(rows: Sequence[tuple[object, ...]]) -> Changes:
         pa.string(),
         pa.int64(),
     ]
-    names = [*(each.name for each in _STORED), "weight"]
+    names = [*(column.name for column in _STORED), "weight"]
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     arrays = [pa.array(values, type) for values, type in zip(columns, types, strict=True)]
     return Changes.of(pa.table(arrays, names=names))
@@ -205,7 +207,7 @@ def test_dates_and_times(postgres15: Server) -> None:
         )
         types = ("date", "time(6)", "interval", "bytea", "integer[]", "double precision", "time[]")
         stored = tuple(
-            StoredColumn(f"c{number}", each, each.startswith("time")) for number, each in enumerate(types)
+            StoredColumn(f"c{number}", type_, type_.startswith("time")) for number, type_ in enumerate(types)
         )
         interval = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
         table = pa.table(
@@ -222,7 +224,7 @@ def test_dates_and_times(postgres15: Server) -> None:
         )
         apply_changes(
             connection,
-            ResultTable(_oid(connection, "q"), stored, tuple(each.name for each in stored)),
+            ResultTable(_oid(connection, "q"), stored, tuple(column.name for column in stored)),
             Changes.of(table),
         )
         assert connection.execute("SELECT q::text FROM q ORDER BY a").fetchall() == [

@@ -149,8 +149,8 @@ def test_white_space_comments_and_case_do_not_matter(statement: Statement, data:
 def test_ours_are_found_among_others_where_they_stand(texts: list[str]) -> None:
     text = ";".join(texts)
     found = find_ours(text)
-    expected = [each for each in texts if each not in ("SELECT 1", "BEGIN", "COMMIT")]
-    assert [text[each.start : each.end] for each in found] == expected
+    expected = [text for text in texts if text not in ("SELECT 1", "BEGIN", "COMMIT")]
+    assert [text[statement.start : statement.end] for statement in found] == expected
 
 
 CREATE = "CREATE STANDING QUERY q WITH ({}) AS SELECT 1"

@@ -33,7 +33,7 @@ def change(moment: Moment = Moment.CHANGE) -> Read:
 def rows(*found: tuple[int | None, int | None, int]) -> InMemory:
     columns = zip(*found, strict=True)
     schema = arrow_schema(BELOW)
-    return InMemory(pa.table([pa.array(each) for each in columns], names=schema.names).cast(schema))
+    return InMemory(pa.table([pa.array(column) for column in columns], names=schema.names).cast(schema))
 
 
 def test_renamed_columns_are_passed_on() -> None:

@@ -193,7 +193,7 @@ def arguments_of(name: str, declared: Sequence[int]) -> list[tuple[tuple[int, st
     if name in ("extract", "date_part", "date_trunc"):
         choices[0] = [(types.TEXT, field) for field in FIELDS]
     if name in ("extract", "date_part") and declared[1] == types.INTERVAL:
-        choices[0] = [each for each in choices[0] if each[1] != "quarter"]
+        choices[0] = [choice for choice in choices[0] if choice[1] != "quarter"]
     if name == "like_escape":
         choices[1] = [(types.TEXT, escape) for escape in ("\\", "", "#", "a")]
     if name in ("left", "right", "lpad", "rpad", "repeat", "round", "trunc") and len(choices) > 1:
@@ -203,7 +203,7 @@ def arguments_of(name: str, declared: Sequence[int]) -> list[tuple[tuple[int, st
 
 
 def ours(oid: int, name: str, arguments: Sequence[tuple[int, str]], result: int) -> str | None:
-    given = [SqlType(each) for each, _ in arguments]
+    given = [SqlType(argument) for argument, _ in arguments]
     values = [read(text, type) for (_, text), type in zip(arguments, given, strict=True)]
     try:
         value = call(oid, name, values, given)
@@ -227,7 +227,7 @@ def same(theirs: str | None, mine: str | None, result: int) -> bool:
 def test_names(connection: psycopg.Connection[Any]) -> None:
     """Every oid is that of the function meant, and comparisons those behind the operator."""
     named = {oid: name for oid, (name, _) in {**FUNCTIONS, **LENIENT, **AGGREGATES, **LENGTHS}.items()}
-    assert {named.pop(each) for each in OWN_FUNCTIONS} == {"round", "beyond", "long_sum", "+", "-", "*"}
+    assert {named.pop(oid) for oid in OWN_FUNCTIONS} == {"round", "beyond", "long_sum", "+", "-", "*"}
     found = {oid: name for oid, name, _, _ in connection.execute(SIGNATURES, [list(named)])}
     query = (
         "SELECT oprcode::oid::int8, oprname::text FROM pg_catalog.pg_operator WHERE oprcode::oid = ANY (%s)"
@@ -282,7 +282,7 @@ def test_modifiers(connection: psycopg.Connection[Any]) -> None:
 
 def groups_of(oid: int) -> list[list[str | None]]:
     """Some groups of values of the type, NULLs among them; no infinities, whose sums depend on the order."""
-    known = [each for each in EDGES[oid] if each not in ("NaN", "Infinity", "-Infinity")]
+    known = [value for value in EDGES[oid] if value not in ("NaN", "Infinity", "-Infinity")]
     chosen = [[random.Random(seed).choice([*known, None]) for _ in range(seed)] for seed in range(8)]
     return [[], [None], *chosen, [known[0], known[0]]]
 

@@ -36,7 +36,7 @@ NUMBER = Field(3, "n", SqlType(INT4))
 
 
 def scan(*columns: Field) -> Plan:
-    return Scan(TableName("s", "t"), "t", tuple(TableColumn(each, 1) for each in columns))
+    return Scan(TableName("s", "t"), "t", tuple(TableColumn(column, 1) for column in columns))
 
 
 BROKEN: dict[str, Callable[[], DependentPlan]] = {

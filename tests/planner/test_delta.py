@@ -80,9 +80,11 @@ def test_inputs_advance_apart(
         replay.commit(commit)
         for subplan in replay.plan.subplans:
             if data.draw(st.booleans()):
-                read = {each: replay.read[subplan.writes, each] for each in subplan.reads}
-                ends = {each: len(replay.logs[each].batches) for each in subplan.reads}
-                replay.fire(subplan, {each: data.draw(st.integers(read[each], ends[each])) for each in read})
+                read = {buffer: replay.read[subplan.writes, buffer] for buffer in subplan.reads}
+                ends = {buffer: len(replay.logs[buffer].batches) for buffer in subplan.reads}
+                replay.fire(
+                    subplan, {buffer: data.draw(st.integers(read[buffer], ends[buffer])) for buffer in read}
+                )
         for buffer in replay.plan.buffers:
             if isinstance(buffer, NodeBuffer):
                 assert all(weight > 0 for _, weight in replay.content(buffer.number))

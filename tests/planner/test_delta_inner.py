@@ -28,12 +28,12 @@ def joined(draw: st.DrawFn) -> LogicalQuery:
     inputs = [Scan(table.name, "i", columns_of(table, numbers)) for table in tables]
     shape = draw(st.sampled_from(("chain", "star", "tree")))
     plan: Plan = inputs[0]
-    for place, each in enumerate(inputs[1:]):
+    for place, table in enumerate(inputs[1:]):
         before = {"chain": place, "star": 0, "tree": draw(st.integers(0, place))}[shape]
         connected = draw(st.integers(0, 9)) > 0
-        one, other = (draw(st.sampled_from(fields(scan))) for scan in (inputs[before], each))
+        one, other = (draw(st.sampled_from(fields(scan))) for scan in (inputs[before], table))
         equal = call(65, "=", BOOLEAN, refer(one), refer(other))
-        plan = Join(JoinKind.INNER, plan, each, conjunction([equal] if connected else []))
+        plan = Join(JoinKind.INNER, plan, table, conjunction([equal] if connected else []))
     outputs = draw(st.lists(st.sampled_from(fields(plan)), max_size=4))
     return LogicalQuery(plan, tuple(Output(output.name, output.column) for output in outputs))
 

@@ -34,13 +34,15 @@ CHILD: Final = Table(
     foreign_keys=(ForeignKey(("parent",), PARENT.name, ("key",)),),
 )
 OTHER: Final = Table(TableName("public", "other"), (Column("z", INTEGER, attribute=1),))
-TABLES: Final[Tables] = {each.name: each for each in (PARENT, CHILD, OTHER)}
+TABLES: Final[Tables] = {table.name: table for table in (PARENT, CHILD, OTHER)}
 
 
 def joined(kind: JoinKind, *, parent_first: bool) -> LogicalQuery:
     """Parent and child along the key."""
     numbers = Numbers()
-    parent, child = (Scan(each.name, each.name.name, columns_of(each, numbers)) for each in (PARENT, CHILD))
+    parent, child = (
+        Scan(table.name, table.name.name, columns_of(table, numbers)) for table in (PARENT, CHILD)
+    )
     equal = call(65, "=", BOOLEAN, refer(fields(parent)[0]), refer(fields(child)[0]))
     return every_column(
         Join(kind, parent, child, equal) if parent_first else Join(kind, child, parent, equal)
@@ -81,7 +83,7 @@ def histories(draw: st.DrawFn) -> list[dict[TableName, Bag]]:
         more = draw(st.lists(st.tuples(refers, st.integers(0, 1)), max_size=4))
         old = children.elements() if grows or draw(st.booleans()) else ()
         children = Counter(row for row in (*old, *more) if row[0] is None or row[0] in parents)
-        others: Bag = Counter((each,) for each in draw(st.lists(st.integers(0, 1), max_size=2)))
+        others: Bag = Counter((value,) for value in draw(st.lists(st.integers(0, 1), max_size=2)))
         history.append({PARENT.name: Counter(parents.items()), CHILD.name: children, OTHER.name: others})
     return history
 
@@ -110,9 +112,11 @@ def test_the_answer_is_the_join(
         replay.commit({name: difference(tables[name], state[name]) for name in TABLES})
         tables = state
         for _ in range(data.draw(st.integers(0, 2))):
-            read = {each: replay.read[subplan.writes, each] for each in subplan.reads}
-            ends = {each: len(replay.logs[each].batches) for each in subplan.reads}
-            replay.fire(subplan, {each: data.draw(st.integers(read[each], ends[each])) for each in read})
+            read = {buffer: replay.read[subplan.writes, buffer] for buffer in subplan.reads}
+            ends = {buffer: len(replay.logs[buffer].batches) for buffer in subplan.reads}
+            replay.fire(
+                subplan, {buffer: data.draw(st.integers(read[buffer], ends[buffer])) for buffer in read}
+            )
     replay.fire_all()
     assert Counter(dict(replay.answer)) == evaluate(query, tables)
 
@@ -138,20 +142,22 @@ def test_new_parents_are_not_looked_for(kind: JoinKind, parent_first: bool) -> N
         return True
 
     steps = specialise(plan.subplans[-1], Facts(holds)).steps
-    reads = {each for step in steps for each in within(step.outcome) if isinstance(each, Read)}
+    reads = {node for step in steps for node in within(step.outcome) if isinstance(node, Read)}
     assert asked == [Guard((parent,), ((parent, child),))]
     assert {read.moment for read in reads if read.buffer == child} == {Moment.CHANGE}
 
 
 def test_a_foreign_key_is_seen_through_a_join() -> None:
     [subplan] = derive(joined_with_another(), tables=TABLES, store_joins=False).subplans
-    nodes = [each for step in subplan.steps for each in within(step.outcome)]
+    nodes = [node for step in subplan.steps for node in within(step.outcome)]
     assert [node.guard for node in nodes if isinstance(node, Choose)] == [Guard((2,), ((2, 0),))]
 
 
 def test_a_key_that_is_not_joined_in_full_proves_nothing() -> None:
     numbers = Numbers()
-    parent, child = (Scan(each.name, each.name.name, columns_of(each, numbers)) for each in (PARENT, CHILD))
+    parent, child = (
+        Scan(table.name, table.name.name, columns_of(table, numbers)) for table in (PARENT, CHILD)
+    )
     other = call(65, "=", BOOLEAN, refer(fields(parent)[1]), refer(fields(child)[0]))
     query = LogicalQuery(Join(JoinKind.INNER, parent, child, other), (Output("key", 1),))
     assert derive(query, tables=TABLES) == derive(query)

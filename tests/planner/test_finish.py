@@ -34,7 +34,7 @@ def test_the_answer_is_the_same(query: LogicalQuery, changes: list[dict[TableNam
         for row, weight in rows:
             contents[name][row] += weight
     finished = finish(query)
-    columns = [each.column for each in finished.query.outputs]
+    columns = [output.column for output in finished.query.outputs]
     answer: Bag = Counter()
     for row, count in evaluate(finished.query, contents).items():
         answer[computed(finished.values, dict(zip(columns, row, strict=True)))] += count
@@ -52,8 +52,8 @@ def finished(snapshot: Snapshot, name: str) -> Finished:
 
 
 def left(done: Finished) -> list[str]:
-    names = {each.column: each.name for each in done.query.outputs}
-    return [write(each, names) for each in done.values if not isinstance(each, Reference)]
+    names = {output.column: output.name for output in done.query.outputs}
+    return [write(value, names) for value in done.values if not isinstance(value, Reference)]
 
 
 def test_averages_and_quotients_are_left(snapshot: Snapshot) -> None:

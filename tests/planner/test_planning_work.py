@@ -75,7 +75,7 @@ def test_what_a_firing_joins_grows_like_the_query(snapshot: Snapshot) -> None:
 
     def joins(size: int) -> int:
         [subplan] = planned(shape.bound(size, snapshot.signatures)).subplans
-        outcomes = (each for step in subplan.steps for each in within(step.outcome))
+        outcomes = (node for step in subplan.steps for node in within(step.outcome))
         return sum(isinstance(outcome, Pairs) for outcome in outcomes)
 
     assert [joins(size) for size in (8, 16, 32, 64)] == [56, 112 + 16, 2 * 128 + 32, 2 * 288 + 64]
@@ -86,7 +86,7 @@ def test_paces_are_chosen_with_no_more_effort_the_larger_a_query_is(name: str, s
     """Where a knob for each path takes too much, one is turned: it does as well for joins of many tables."""
     shape = SHAPES[name]
     delta = plan(shape.bound(max(50, shape.size), snapshot.signatures), TABLES, Statistics()).delta
-    arrivals = {each.table: Arrivals(1000.0) for each in delta.buffers if isinstance(each, TableBuffer)}
+    arrivals = {buffer.table: Arrivals(1000.0) for buffer in delta.buffers if isinstance(buffer, TableBuffer)}
     period = simulated(delta, Statistics(), arrivals, only())
     goal = Goal(0.3, 100)
     chosen = scheduled(period, goal, knobs_of(goal.paces, period))

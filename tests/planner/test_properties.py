@@ -50,7 +50,7 @@ def contents(draw: st.DrawFn) -> dict[TableName, Bag]:
         taken: set[tuple[tuple[str, ...], Row]] = set()
         kept: list[Row] = []
         for row in draw(st.lists(rows(table), max_size=6)):
-            values = {(key, tuple(row[names.index(each)] for each in key)) for key in table.keys}
+            values = {(key, tuple(row[names.index(column)] for column in key)) for key in table.keys}
             values = {(key, value) for key, value in values if None not in value}
             if not values & taken:
                 taken |= values
@@ -66,7 +66,7 @@ def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None
         columns = fields(node)
         found = list(evaluate(node, tables).elements())
         derived = KnownProperties(CONSTRAINED).of(node)
-        assert derived.columns == {each.column for each in columns}
+        assert derived.columns == {column.column for column in columns}
         for key in derived.keys:
             assert all(count == 1 for count in Counter(values(found, columns, key)).values()), key
         for key in derived.unique:
@@ -84,7 +84,7 @@ def test_what_is_derived_holds(plan: Plan, tables: dict[TableName, Bag]) -> None
 
 def values(found: Iterable[Row], columns: tuple[Field, ...], chosen: Columns) -> list[Row]:
     """The rows by some of their columns, equal where they agree."""
-    places = [place for place, each in enumerate(columns) if each.column in chosen]
+    places = [place for place, column in enumerate(columns) if column.column in chosen]
     return [equality_key(tuple(row[place] for place in places)) for row in found]
 
 

@@ -108,7 +108,7 @@ def test_as_recorded(path: Path, number: int) -> None:
     if RECORDING:
         every = cases(path)
         every[number] = replace(case, plan=outcome)
-        path.write_text("\n".join(each.text() for each in every))
+        path.write_text("\n".join(case.text() for case in every))
     else:
         assert outcome == case.plan
 

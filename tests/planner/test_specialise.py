@@ -43,7 +43,7 @@ def test_a_specialised_firing_writes_the_same(
         for subplan in plan.subplans:
             specialised = specialise(subplan, facts_of(special, subplan))
             check_subplan(specialised)
-            nodes = (each for step in specialised.steps for each in within(step.outcome))
+            nodes = (node for step in specialised.steps for node in within(step.outcome))
             assert not any(isinstance(node, Choose) for node in nodes)
             written = special.fire(specialised)
             assert Counter(dict(consolidated(written))) == Counter(dict(consolidated(general.fire(subplan))))
@@ -59,8 +59,8 @@ def test_a_join_reads_only_what_meets_a_change() -> None:
         specialised = specialise(subplan, facts)
         check_subplan(specialised)
         steps = specialised.steps
-        found = (each for step in steps for each in within(step.outcome) if isinstance(each, Read))
-        return {(each.buffer, each.moment) for each in found}
+        found = (node for step in steps for node in within(step.outcome) if isinstance(node, Read))
+        return {(node.buffer, node.moment) for node in found}
 
     change, before, after = Moment.CHANGE, Moment.BEFORE, Moment.AFTER
     assert reads() == {(left, change), (left, after), (right, change), (right, before)}
@@ -85,14 +85,17 @@ def facts_of(replay: Replay, subplan: Subplan) -> Facts:
     """What the batches of the next firing tell, as its executor would."""
     own = len(replay.logs[subplan.writes].batches)
     start = {read: replay.read[subplan.writes, read] for read in subplan.reads} | {subplan.writes: own}
-    changes = {each: replay.logs[each].between(start[each], len(replay.logs[each].batches)) for each in start}
+    changes = {
+        buffer: replay.logs[buffer].between(start[buffer], len(replay.logs[buffer].batches))
+        for buffer in start
+    }
 
     def holds(guard: Guard) -> bool:
-        appended = all(weight > 0 for each in guard.appended for _, weight in changes[each])
-        return appended and len({start[each] for pair in guard.level for each in pair}) <= 1
+        appended = all(weight > 0 for buffer in guard.appended for _, weight in changes[buffer])
+        return appended and len({start[buffer] for pair in guard.level for buffer in pair}) <= 1
 
     return Facts(
         holds,
-        frozenset(each for each, rows in changes.items() if not rows),
-        frozenset(each for each in start if not replay.logs[each].between(0, start[each])),
+        frozenset(buffer for buffer, rows in changes.items() if not rows),
+        frozenset(buffer for buffer in start if not replay.logs[buffer].between(0, start[buffer])),
     )

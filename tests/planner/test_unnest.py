@@ -53,7 +53,7 @@ def test_numbers_of_columns_do_not_show() -> None:
     for case in recorded(FOLDER / "subqueries.bound"):
         plan = plans(bound(case, snapshot()), snapshot()).unnested
         other, made = renumbered(plan.plan, numbers_after(plan.plan))
-        outputs = tuple(Output(each.name, made[each.column].column) for each in plan.outputs)
+        outputs = tuple(Output(output.name, made[output.column].column) for output in plan.outputs)
         assert text(LogicalQuery(other, outputs)) == text(plan)
 
 

@@ -202,7 +202,9 @@ SUMMED: Final = (
 @pytest.mark.parametrize("rows", [0, 1, 40])
 def test_digits_are_those_of_the_definition(sql: str, rows: int) -> None:
     random = Random(rows)
-    table = next(each for name, each in snapshot().tables.items() if name == TableName("bound", "things"))
+    table = next(
+        candidate for name, candidate in snapshot().tables.items() if name == TableName("bound", "things")
+    )
     bag: Bag = Counter()
     for number in range(rows):
         values = {

@@ -32,7 +32,7 @@ QUERIES = {
 
 def state_of(process: int) -> str:
     """As the operating system has it; nothing of one that has ended."""
-    return next((each.state for each in processes() if each.pid == process), "")
+    return next((running.state for running in processes() if running.pid == process), "")
 
 
 class Site:

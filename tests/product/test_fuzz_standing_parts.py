@@ -139,7 +139,7 @@ def test_a_case_is_cut_to_what_fails() -> None:
 
     def fails(cut: Case) -> bool:
         reads_b = any(query.name == "q1" and "t.b" in query.targets for query in cut.queries)
-        has_row = any(isinstance(each, Insert) and ("b", "'3'") in each.values for each in cut.fill)
+        has_row = any(isinstance(step, Insert) and ("b", "'3'") in step.values for step in cut.fill)
         changed = any(isinstance(step, Change) and "'z'" in script(cut) for step in cut.steps)
         return reads_b and has_row and changed
 

@@ -140,7 +140,9 @@ def refusal(cell: Cell) -> tuple[str, str]:
             return "", ""
 
 
-CELLS = [Cell(*each) for each in itertools.product(CLIENT_LEGS, UPSTREAM_LEGS, METHODS, BINDINGS)]
+CELLS = [
+    Cell(*combination) for combination in itertools.product(CLIENT_LEGS, UPSTREAM_LEGS, METHODS, BINDINGS)
+]
 ENTERED = [cell for cell in CELLS if refusal(cell) == ("", "")]
 
 

@@ -260,14 +260,14 @@ def test_what_was_learned_is_of_a_plan(plan: str | None, more: bool, what: str) 
     kept = {"statistics": statistics_to_json(statistics), "paces": {}, "status": "active"}
     fingerprint = planned.fingerprint if plan == "own" else plan
     learned: dict[str, Any] = {
-        key: {str(each.writes): value for each in planned.planned.delta.subplans},
+        key: {str(subplan.writes): value for subplan in planned.planned.delta.subplans},
     }
     corrected = replace(
         plain,
         figures={**plain.figures, **learned},
         plan=None if fingerprint is None else {**kept, "fingerprint": fingerprint},
     )
-    before, after = (json.loads(judge(each).explanation)["total_work"] for each in (plain, corrected))
+    before, after = (json.loads(judge(asked).explanation)["total_work"] for asked in (plain, corrected))
     assert (after > before) == more
 
 

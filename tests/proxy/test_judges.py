@@ -36,8 +36,15 @@ ENORMOUS = every_pair(100)
 def described(table: Table) -> dict[str, Any]:
     """A table as the database describes it."""
     columns = [
-        [each.name, each.type.oid, each.type.typmod, each.type.collation, each.nullable, each.attribute]
-        for each in table.columns
+        [
+            column.name,
+            column.type.oid,
+            column.type.typmod,
+            column.type.collation,
+            column.nullable,
+            column.attribute,
+        ]
+        for column in table.columns
     ]
     name = {"schema": table.name.schema, "name": table.name.name}
     return {**name, "oid": 0, "columns": columns, "keys": table.keys, "foreign_keys": []}
@@ -53,7 +60,7 @@ def words(text: str) -> str:
         "server": KEY[1],
         "view": 1,
         "views": [view],
-        "tables": [described(each) for each in TABLES.values() if each is not WIDE],
+        "tables": [described(table) for table in TABLES.values() if table is not WIDE],
         "types": [],
         "collations": {},
         "binary": True,
@@ -83,7 +90,7 @@ async def ask(judging: Judges, text: str) -> Judged:
 
 def children(process: int) -> list[int]:
     """The processes that it has started and not yet buried."""
-    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 async def until(holds: Any) -> None:

@@ -134,6 +134,6 @@ def test_five_hundred_idle_sessions() -> None:
             first.execute("select 1")
         before = sum(map(resident_bytes, workers))
         clients = [stack.enter_context(RawClient.session(address)) for _ in range(IDLE)]
-        each = (sum(map(resident_bytes, workers)) - before) / IDLE
-        assert each <= IDLE_BYTES, f"{each / 1000:.1f} kB each"
+        bytes_of_one = (sum(map(resident_bytes, workers)) - before) / IDLE
+        assert bytes_of_one <= IDLE_BYTES, f"{bytes_of_one / 1000:.1f} kB each"
         assert all(map(RawClient.works, clients))

@@ -155,7 +155,7 @@ def test_malformed_texts_pass(body: bytes) -> None:
 
 
 def watched(session: Session, *messages: bytes) -> bytes:
-    return b"".join(session.watch(each[0], each) for each in messages)
+    return b"".join(session.watch(message[0], message) for message in messages)
 
 
 def test_a_question_comes_in_parts_and_stands_until_it_was_answered() -> None:

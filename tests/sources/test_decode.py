@@ -240,7 +240,7 @@ def test_a_column_with_room_for_what_is_no_number() -> None:
     found = column(
         stored_column("price", type_, {}), numeric(0xC000, 0), numeric(0, 0, 12), numeric(0xF000, 0)
     )
-    assert [each["text"] for each in found if isinstance(each, dict)] == ["NaN", "12", "-Infinity"]
+    assert [value["text"] for value in found if isinstance(value, dict)] == ["NaN", "12", "-Infinity"]
 
 
 @pytest.mark.parametrize(

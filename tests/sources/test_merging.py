@@ -51,7 +51,7 @@ def test_what_was_merged_is_merged_again(tmp_path: Path) -> None:
     loose = changes(("x", 1, 1), ("y", 1, 1), kind=pa.string())
     strict = loose.schema.set(1, pa.field("weight", pa.int64(), nullable=False))
     tables = [loose.cast(strict), loose, changes(("x", -1, 3), kind=pa.string()).cast(strict)]
-    batches = [warehouse.seal("node-1", each, number, number + 1, 1) for number, each in enumerate(tables)]
+    batches = [warehouse.seal("node-1", table, number, number + 1, 1) for number, table in enumerate(tables)]
     [first] = summed(warehouse, batches[:2])
     assert warehouse.read(first).schema.field("weight") == strict.field("weight")
     [last] = summed(warehouse, [first, batches[2]])
@@ -155,10 +155,10 @@ def test_the_content_at_later_positions_stays(server: Server, tmp_path: Path) ->
             garbage = merge(site.connection, capture_site, buffer, below)
             kept = manifest(site.connection, [buffer])
             old = [batch for batch in before if batch.buffer == buffer]
-            assert [each for each in kept if each.to_offset > below] == [
-                each for each in old if each.to_offset > below
+            assert [batch for batch in kept if batch.to_offset > below] == [
+                batch for batch in old if batch.to_offset > below
             ]
-            assert {each.file for each in old} - {each.file for each in kept} == set(garbage)
+            assert {batch.file for batch in old} - {batch.file for batch in kept} == set(garbage)
             assert replayed(site.warehouse, kept) == replayed(site.warehouse, old)
             site.warehouse.remove(garbage)
         assert len(manifest(site.connection)) < len(before) / 2

@@ -100,8 +100,8 @@ def changes(ready: Transactions) -> Counter[tuple[object, ...]]:
 
 def assembled(tmp_path: Path, *messages: bytes, position: int = 0) -> Assembler:
     assembler = Assembler(position, tmp_path)
-    for each in messages:
-        assembler.receive(each)
+    for message in messages:
+        assembler.receive(message)
         assembler.relieve()
     return assembler
 
@@ -123,7 +123,7 @@ def test_transactions_have_their_positions(tmp_path: Path) -> None:
 
 def test_a_batch_is_cut_only_between_transactions(tmp_path: Path) -> None:
     assembler = Assembler(0, tmp_path)
-    ends = [assembler.receive(each) for each in (begin(16), relation(A), insert(A, 1), commit(16))]
+    ends = [assembler.receive(message) for message in (begin(16), relation(A), insert(A, 1), commit(16))]
     assert ends == [False, False, False, True]
 
 
@@ -219,7 +219,7 @@ def test_rows_cost_no_memory_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def wire_columns(*columns: Attribute) -> list[WireColumn]:
-    return [WireColumn(each.stored.name, each.type.oid, each.type.typmod) for each in columns]
+    return [WireColumn(column.stored.name, column.type.oid, column.type.typmod) for column in columns]
 
 
 OLD = (attribute(1, "a"), attribute(2, "b"))
@@ -251,11 +251,11 @@ REPLACED = (attribute(1, "a"), attribute(3, "b"))
 def test_columns_are_followed_where_there_is_one_way_to(
     rows: tuple[Attribute, ...], now: tuple[Attribute, ...], followed: tuple[Attribute, ...] | None
 ) -> None:
-    known = [Known(each.number, name) for each, name in zip(OLD, wire_columns(*OLD), strict=True)]
+    known = [Known(column.number, name) for column, name in zip(OLD, wire_columns(*OLD), strict=True)]
     assert follow(wire_columns(*rows), known, now, {}) == followed
 
 
 @pytest.mark.parametrize(("defaults", "followed"), [({}, True), ({3: "7"}, True), ({3: None}, False)])
 def test_an_added_column_has_one_value_in_older_rows(defaults: dict[int, str | None], followed: bool) -> None:
-    known = [Known(each.number, name) for each, name in zip(OLD, wire_columns(*OLD), strict=True)]
+    known = [Known(column.number, name) for column, name in zip(OLD, wire_columns(*OLD), strict=True)]
     assert (follow(wire_columns(*ADDED), known, ADDED, defaults) is not None) == followed

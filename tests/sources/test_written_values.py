@@ -68,8 +68,8 @@ NUMBERS = (
 @given(st.lists(NUMBERS, min_size=1, max_size=8))
 def test_both_forms_give_the_number_and_its_text(texts: list[str]) -> None:
     for decoded in (
-        decode_binary(COLUMN, values([sent(each) for each in texts])),
-        decode_text(COLUMN, values([each.encode() for each in texts])),
+        decode_binary(COLUMN, values([sent(text) for text in texts])),
+        decode_text(COLUMN, values([text.encode() for text in texts])),
     ):
         decoded.validate(full=True)
         assert decoded.type == arrow_type(FREE_NUMERIC)

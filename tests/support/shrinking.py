@@ -36,7 +36,9 @@ def shrink(
         remaining[0] -= 1
         return fails(cut)
 
-    alone = replace(case, queries=tuple(each for each in case.queries if each.name == query) or case.queries)
+    alone = replace(
+        case, queries=tuple(other for other in case.queries if other.name == query) or case.queries
+    )
     if alone != case and still(alone):
         case = alone
     for target in sorted(targets - {0})[:3]:
@@ -105,7 +107,7 @@ def without_table(case: Case, table: Table) -> Case:
         return tuple(statement for statement in statements if f" {table.name} " not in f"{statement.sql()} ")
 
     steps = tuple(Change(kept(step.statements)) if isinstance(step, Change) else step for step in case.steps)
-    tables = tuple(each for each in case.tables if each != table)
+    tables = tuple(other for other in case.tables if other != table)
     return replace(case, tables=tables, fill=kept(case.fill), steps=steps)
 
 
@@ -141,7 +143,7 @@ def without_columns(case: Case, table: Table, names: set[str]) -> Case:
         return tuple(left for statement in statements for left in cut(statement))
 
     columns = tuple(column for column in table.columns if column.name not in names)
-    tables = tuple(replace(each, columns=columns) if each == table else each for each in case.tables)
+    tables = tuple(replace(other, columns=columns) if other == table else other for other in case.tables)
     steps = tuple(
         Change(all_cut(step.statements)) if isinstance(step, Change) else step for step in case.steps
     )

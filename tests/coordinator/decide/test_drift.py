@@ -122,11 +122,11 @@ def test_what_is_written_as_believed_is_not_misjudged(query: LogicalQuery, data:
     oids = {name: 100 + number for number, name in enumerate(TABLES)}
     tables = {buffer.number: oids[buffer.table] for buffer in plan.buffers if isinstance(buffer, TableBuffer)}
     estimate = PeriodEstimate(period, schedule, tables)
-    arrived = {oids[name]: round(each.inserts) for name, each in arrivals.items()}
+    arrived = {oids[name]: round(arrival.inserts) for name, arrival in arrivals.items()}
     times = tuple(data.draw(st.integers(1, 4)) for _ in period.paths)
     believed = {
-        subplan.writes: float(each.written.changes.gross[-1])
-        for subplan, each in zip(plan.subplans, period.simulate(times).subplans, strict=True)
+        subplan.writes: float(simulated.written.changes.gross[-1])
+        for subplan, simulated in zip(plan.subplans, period.simulate(times).subplans, strict=True)
     }
     all_rows = dict.fromkeys(range(len(times)), sum(arrived.values()))
     firings = dict(enumerate(times))

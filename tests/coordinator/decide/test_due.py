@@ -45,7 +45,7 @@ def run(number: int, of: int, statement: str, target: int = 90) -> Run:
 
 def due(queries: list[Running], runs: list[Run], situation: Situation = SITUATION) -> list[set[int]]:
     """The groups, by the numbers of their queries."""
-    return [{each.query.id.int for each in group} for group in groups(queries, runs, situation)]
+    return [{member.query.id.int for member in group} for group in groups(queries, runs, situation)]
 
 
 def test_each_is_published_by_itself() -> None:
@@ -75,7 +75,7 @@ def test_a_query_in_error_that_rests_holds_up_no_other_of_its_statement() -> Non
     runs = [run(number, number, "x") for number in (1, 2, 3)]
     resting = replace(SITUATION, resting={UUID(int=2)}, seen_at={UUID(int=3): 100})
     [group] = groups([query(1), *failed], runs, resting)
-    assert [(each.query.id.int, each.refreshes) for each in group] == [(1, (runs[0],)), (3, (runs[2],))]
+    assert [(member.query.id.int, member.refreshes) for member in group] == [(1, (runs[0],)), (3, (runs[2],))]
 
 
 def test_of_a_publish_group_all_are_due_when_one_is() -> None:
@@ -134,8 +134,8 @@ def test_groups_are_disjoint_and_no_statement_is_split(
     runs = [run(number, of, statement) for number, (of, statement) in enumerate(asked, 1)]
     found = due(queries, runs)
     assert sum(map(len, found)) == len(set().union(*found))
-    for statement in {each.statement for each in runs}:
-        members = {each.query.int for each in runs if each.statement == statement}
+    for statement in {run.statement for run in runs}:
+        members = {run.query.int for run in runs if run.statement == statement}
         assert any(members <= group for group in found)
 
 

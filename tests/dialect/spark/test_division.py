@@ -82,17 +82,17 @@ def test_quotients_have_postgresqls_digits(
     expected = dict(enumerate(row[0]))
     columns = {
         "n": pa.array(expected, pa.int64()),
-        "a": pa.array(
-            [given[each][0] for each in expected], pa.decimal128(dividend.precision, dividend.scale)
-        ),
-        "b": pa.array([given[each][1] for each in expected], pa.decimal128(divisor.precision, divisor.scale)),
+        "a": pa.array([given[n][0] for n in expected], pa.decimal128(dividend.precision, dividend.scale)),
+        "b": pa.array([given[n][1] for n in expected], pa.decimal128(divisor.precision, divisor.scale)),
     }
     pq.write_table(pa.table(columns), tmp_path / "pairs.parquet", store_schema=False)
     session.read.parquet(str(tmp_path / "pairs.parquet")).createOrReplaceTempView("pairs")
     quotient = divided(Rendered("a", dividend), Rendered("b", divisor)).sql
     found = session.sql(f"SELECT n, {quotient} AS q FROM pairs").toArrow().to_pylist()
-    assert {row["n"]: row["q"]["text"] for row in found} == {n: f"{each:f}" for n, each in expected.items()}
-    values = {n: each if has_decimal(each) else None for n, each in expected.items()}
+    assert {row["n"]: row["q"]["text"] for row in found} == {
+        n: f"{quotient:f}" for n, quotient in expected.items()
+    }
+    values = {n: quotient if has_decimal(quotient) else None for n, quotient in expected.items()}
     assert {row["n"]: row["q"]["value"] for row in found} == values
 
 
@@ -126,14 +126,14 @@ def test_quotients_of_numbers_of_any_scale(session: SparkSession, postgres18: Se
     )
     session.createDataFrame(written).createOrReplaceTempView("written")
     kept = spark_type(FREE_NUMERIC)
-    one, other = (f"CAST(named_struct('value', NULL, 'text', {each}) AS {kept})" for each in "ab")
+    one, other = (f"CAST(named_struct('value', NULL, 'text', {name}) AS {kept})" for name in "ab")
     quotient = long_quotient(Rendered(one, FREE_NUMERIC), Rendered(other, FREE_NUMERIC)).sql
     asked_of_spark = f"SELECT n, {quotient} AS q FROM written WHERE translate(b, '-.0', '') <> ''"
     found = session.sql(asked_of_spark).toArrow().to_pylist()
-    assert {each["n"]: each["q"]["text"] for each in found} == expected
-    for each in found:
-        if each["q"]["value"] is not None:
-            assert each["q"]["value"] == Decimal(expected[each["n"]])
+    assert {row["n"]: row["q"]["text"] for row in found} == expected
+    for row in found:
+        if row["q"]["value"] is not None:
+            assert row["q"]["value"] == Decimal(expected[row["n"]])
 
 
 @pytest.mark.service

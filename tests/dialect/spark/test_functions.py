@@ -60,8 +60,8 @@ class Spark:
 
     def values(self, asked: Sequence[Asked]) -> list[list[Value]]:
         """What Spark gives for each row of cases over the same arguments, NULL where there is an error."""
-        rendered = [each.case.rendered for each in asked]
-        columns = ", ".join(f"{each.guarded} AS v{place}" for place, each in enumerate(asked))
+        rendered = [question.case.rendered for question in asked]
+        columns = ", ".join(f"{question.guarded} AS v{place}" for place, question in enumerate(asked))
         table = self.ask(f"SELECT id, {columns} FROM {self.view(asked[0].case)} ORDER BY id")
         return [
             [from_arrow(value, one.storage) for value in table[f"v{place}"].to_pylist()]
@@ -92,8 +92,8 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
 
 def in_batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
     """Cases over the same arguments together: a query costs more than what it computes."""
-    by_arguments = sorted(asked, key=lambda each: repr(each.case.arguments))
-    for _, group in groupby(by_arguments, key=lambda each: each.case.arguments):
+    by_arguments = sorted(asked, key=lambda question: repr(question.case.arguments))
+    for _, group in groupby(by_arguments, key=lambda question: question.case.arguments):
         waiting = list(group)
         yield from (waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE))
 
@@ -111,26 +111,28 @@ def test_numbers_of_any_length(spark: Spark, operator: str) -> None:
 def test_functions_and_casts_give_what_postgresql_gives(spark: Spark, oracle: Oracle) -> None:
     wrong: list[str] = []
     for batch in in_batches(oracle.asked):
-        for each, found in zip(batch, spark.values(batch), strict=True):
-            for row, value, expected in zip(each.case.rows(), found, each.expected, strict=True):
+        for question, found in zip(batch, spark.values(batch), strict=True):
+            for row, value, expected in zip(question.case.rows(), found, question.expected, strict=True):
                 if equality_key((value,)) != equality_key((expected,)) or str(value) != str(expected):
-                    wrong.append(f"{each.case.name} {row}: PostgreSQL {expected!r}, Spark {value!r}")
+                    wrong.append(f"{question.case.name} {row}: PostgreSQL {expected!r}, Spark {value!r}")
     assert not wrong, "\n".join(wrong)
 
 
 def test_errors_are_errors(spark: Spark, oracle: Oracle) -> None:
     wrong: list[str] = []
-    for each in oracle.asked:
+    for question in oracle.asked:
         tried: Counter[str | None] = Counter()
-        for number in each.failing:
-            state = each.told[number].state
+        for number in question.failing:
+            state = question.told[number].state
             if state == FAR:
                 continue
             tried[state] += 1
             if tried[state] <= ERRORS_TRIED:
-                found = _state(spark, each.case, number)
+                found = _state(spark, question.case, number)
                 if found != state:
-                    wrong.append(f"{each.case.name} {each.case.rows()[number]}: {state}, Spark {found}")
+                    wrong.append(
+                        f"{question.case.name} {question.case.rows()[number]}: {state}, Spark {found}"
+                    )
     assert not wrong, "\n".join(wrong)
 
 
@@ -145,34 +147,34 @@ def _state(spark: Spark, case: Case, number: int) -> str:
 
 def test_they_group_and_count_alike(spark: Spark, oracle: Oracle) -> None:
     wrong: list[str] = []
-    usable = [each for each in oracle.asked if each.case.rendered.storage is not Plain.INTERVAL]
+    usable = [question for question in oracle.asked if question.case.rendered.storage is not Plain.INTERVAL]
     for batch in in_batches(usable):
         counts = ", ".join(
             f"count(DISTINCT {value}) AS groups{number}, count({value}) AS values{number}"
-            for number, value in enumerate(each.guarded_key for each in batch)
+            for number, value in enumerate(question.guarded_key for question in batch)
         )
         (found,) = spark.ask(f"SELECT {counts} FROM {spark.view(batch[0].case)}").to_pylist()
-        for number, each in enumerate(batch):
-            values = [equality_key((value,)) for value in each.expected if value is not None]
+        for number, question in enumerate(batch):
+            values = [equality_key((value,)) for value in question.expected if value is not None]
             if (found[f"groups{number}"], found[f"values{number}"]) != (len(set(values)), len(values)):
-                wrong.append(f"{each.case.name}: {found} for {len(set(values))}, {len(values)}")
+                wrong.append(f"{question.case.name}: {found} for {len(set(values))}, {len(values)}")
     assert not wrong, "\n".join(wrong)
 
 
 def test_they_filter_alike(spark: Spark, oracle: Oracle) -> None:
     """Where Spark may turn them into something else, for files that it need not read."""
     wrong: list[str] = []
-    for batch in in_batches([each for each in oracle.asked if each.case.scalar.type.oid == BOOL]):
+    for batch in in_batches([question for question in oracle.asked if question.case.scalar.type.oid == BOOL]):
         view = spark.view(batch[0].case)
         filters = (
             f"SELECT {number} AS n, count(*) AS count FROM {view} "
-            f"WHERE {each.defined} AND {each.case.rendered.sql}"
-            for number, each in enumerate(batch)
+            f"WHERE {question.defined} AND {question.case.rendered.sql}"
+            for number, question in enumerate(batch)
         )
         for row in spark.ask(" UNION ALL ".join(filters)).to_pylist():
-            each = batch[row["n"]]
-            if row["count"] != each.expected.count(True):
-                wrong.append(f"{each.case.name}: {row['count']} for {each.expected.count(True)}")
+            question = batch[row["n"]]
+            if row["count"] != question.expected.count(True):
+                wrong.append(f"{question.case.name}: {row['count']} for {question.expected.count(True)}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -183,14 +185,14 @@ def test_values_of_every_type_join_by_equality(spark: Spark, oid: int) -> None:
     view = spark.view(case)
     (found,) = spark.ask(f"SELECT count(*) AS n FROM {view} AS a JOIN {view} AS b ON a.c0 = b.c0").to_pylist()
     read = (value_of(text, type_) for (text,) in case.rows())
-    values = Counter(equality_key((each,)) for each in read if each is not None)
+    values = Counter(equality_key((value,)) for value in read if value is not None)
     assert found["n"] == sum(count**2 for count in values.values())
 
 
 def test_postgresql_reads_what_is_written_for_it(oracle: Oracle) -> None:
-    for each in oracle.asked:
-        columns = {place: f"{{{place}}}" for place in range(len(each.case.arguments))}
-        if not any(character in each.case.name for character in "{}"):
-            assert oracle.told(each.case, write(each.case.scalar, columns)) == list(each.by_postgres), (
-                each.case.name
-            )
+    for question in oracle.asked:
+        columns = {place: f"{{{place}}}" for place in range(len(question.case.arguments))}
+        if not any(character in question.case.name for character in "{}"):
+            assert oracle.told(question.case, write(question.case.scalar, columns)) == list(
+                question.by_postgres
+            ), question.case.name

@@ -79,13 +79,13 @@ class Both:
         return [
             case
             for case in function_cases(signatures)
-            if any(each.oid in MOMENTS for each in case.arguments)
-            and all(each.oid in self.far for each in case.arguments)
+            if any(argument.oid in MOMENTS for argument in case.arguments)
+            and all(argument.oid in self.far for argument in case.arguments)
         ]
 
     def differences(self, case: Case) -> list[str]:
         """Rows for which the texts, or the states of errors, are not the same."""
-        every = product(*(self.far[each.oid] for each in case.arguments))
+        every = product(*(self.far[argument.oid] for argument in case.arguments))
         rows = [row for row in every if not _is_documented(case, row)]
         told = self._told(case, rows)
         self._view(case, rows)
@@ -120,8 +120,8 @@ class Both:
         for place, (type_, storage) in enumerate(zip(case.arguments, case.storages, strict=True)):
             column = StoredColumn(f"c{place}", type_, storage)
             texts = [row[place] for row in rows]
-            values = decode_texts(column, pa.array([each for each in texts if each is not None], pa.string()))
-            columns[column.name] = spread(values, np.array([each is not None for each in texts]))
+            values = decode_texts(column, pa.array([text for text in texts if text is not None], pa.string()))
+            columns[column.name] = spread(values, np.array([text is not None for text in texts]))
             types.append(StructField(column.name, data_type(storage)))
         self.session.createDataFrame(pa.table(columns), StructType(types)).createOrReplaceTempView("far")
 
@@ -173,7 +173,7 @@ def _is_too_wide(case: Case, row: Texts) -> bool:
 
 def _is_documented(case: Case, row: Texts) -> bool:
     """Where docs/values.md says that an answer of PostgreSQL, or of its newer versions, is an error here."""
-    infinite = any(each is not None and each.endswith("infinity") for each in row)
+    infinite = any(value is not None and value.endswith("infinity") for value in row)
     if not isinstance(case.scalar, Call):
         return False
     growing = case.scalar.function in EXTRACTS and case.name.split()[-1] in ("year", "epoch")
@@ -190,6 +190,6 @@ def test_far_and_infinite_moments(request: pytest.FixtureRequest, session: Spark
         connection.execute(ATTEMPT)
         both = Both(major, connection, session)
         cases = both.cases()
-        wrong = [each for case in cases for each in both.differences(case)]
+        wrong = [difference for case in cases for difference in both.differences(case)]
     assert len(cases) > 50
     assert not wrong, "\n".join(wrong)

@@ -73,7 +73,7 @@ def test_one_attempt_is_for_all_who_asked_before_it_failed(
     with pytest.raises(ConfigurationError):
         engine.run(nothing, forever)
     assert opening.count == 2
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "Spark does not work: Spark does not start: No Java"
     ]
     engine.stop()

@@ -70,7 +70,7 @@ class Make:
     def __init__(self) -> None:
         self.numbers = Numbers()
         self.r, self.s = (
-            Scan(each.name, each.name.name, columns_of(each, self.numbers)) for each in (INTEGERS, FILLED)
+            Scan(table.name, table.name.name, columns_of(table, self.numbers)) for table in (INTEGERS, FILLED)
         )
         self.a, self.b = fields(self.r)
         self.c, self.d = fields(self.s)
@@ -110,7 +110,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     total = make.aggregate(make.s, make.of(2108, "sum", make.d, SqlType(INT8)), make.c)
     joined: Plan = Join(JoinKind.INNER, make.r, total, make.equal(make.a, make.c))
     yield "joined to groups", joined
-    order = tuple(Order(refer(each), True, True) for each in (make.d, make.c))
+    order = tuple(Order(refer(column), True, True) for column in (make.d, make.c))
     yield "first", Top(make.s, order, 10, 0)
 
 
@@ -119,7 +119,7 @@ PLANS: Final = dict(plans())
 
 def batches(choice: random.Random, data: Data, changing: bool) -> Iterator[dict[TableName, Changes]]:
     """Half of all rows, then even parts of the others; if `changing`, some of those that are there move."""
-    parents: list[Row] = [(each, 0) for each in range(data.parents)]
+    parents: list[Row] = [(parent, 0) for parent in range(data.parents)]
     choice.shuffle(parents)
     there: list[Row] = []
     for part in range(2 * FIRINGS):
@@ -137,14 +137,14 @@ def batches(choice: random.Random, data: Data, changing: bool) -> Iterator[dict[
             there.append(row)
         there += come
         yield {
-            INTEGERS.name: [(each, 1) for each in new],
-            FILLED.name: [*moved, *((each, 1) for each in come)],
+            INTEGERS.name: [(row, 1) for row in new],
+            FILLED.name: [*moved, *((row, 1) for row in come)],
         }
 
 
 def seen(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[float, float]]:
     """Rows of both signs that each subplan writes in a period, on the average."""
-    sums = {each.writes: [0.0, 0.0] for each in plan.subplans}
+    sums = {subplan.writes: [0.0, 0.0] for subplan in plan.subplans}
     turns = 1 if data is MANY else 5
     for turn in range(turns):
         replay = Replay(plan)
@@ -176,8 +176,8 @@ def expected(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[
     period = simulated(plan, statistics, coming, only())
     outcome = period.simulate((FIRINGS,) * len(period.paths))
     found = {}
-    for subplan, each in zip(plan.subplans, outcome.subplans, strict=True):
-        changes = each.written.changes
+    for subplan, worked in zip(plan.subplans, outcome.subplans, strict=True):
+        changes = worked.written.changes
         inserts, replacements, deletes = changes.inserts[-1], changes.replacements[-1], changes.deletes[-1]
         found[subplan.writes] = (inserts + replacements, deletes + replacements)
     return found
@@ -191,7 +191,7 @@ def expected(plan: DeltaPlan, data: Data, changing: bool) -> Mapping[int, tuple[
 @pytest.mark.parametrize("name", PLANS)
 def test_estimates_are_near(name: str, data: Data, changing: bool) -> None:
     plan = PLANS[name]
-    query = LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    query = LogicalQuery(plan, tuple(Output(field.name, field.column) for field in fields(plan)))
     delta = derive(query, tables=TABLES)
     actual, estimated = seen(delta, data, changing), expected(delta, data, changing)
     for writes, (positive, negative) in actual.items():

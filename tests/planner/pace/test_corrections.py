@@ -27,7 +27,7 @@ def period(known: dict[int, float]) -> Simulation:
 def written(period: Simulation) -> dict[int, int]:
     paces = (4,) * len(period.paths)
     found = zip(period.plan.subplans, period.simulate(paces).subplans, strict=True)
-    return {subplan.writes: round(float(each.written.changes.gross[-1])) for subplan, each in found}
+    return {subplan.writes: round(float(simulated.written.changes.gross[-1])) for subplan, simulated in found}
 
 
 def test_what_was_wrong_by_a_factor_is_found_in_one_period() -> None:
@@ -35,7 +35,7 @@ def test_what_was_wrong_by_a_factor_is_found_in_one_period() -> None:
     truth = {1: 0.2}
     found = corrections(period({}), (4,) * len(period({}).paths), written(period(truth)))
     assert found[1] == pytest.approx(0.2, rel=0.01)
-    assert all(each == pytest.approx(1.0, abs=0.01) for number, each in found.items() if number > 1)
+    assert all(factor == pytest.approx(1.0, abs=0.01) for number, factor in found.items() if number > 1)
     assert written(period(dict(found))) == pytest.approx(written(period(truth)), rel=0.01, abs=1)
 
 

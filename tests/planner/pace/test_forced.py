@@ -26,7 +26,7 @@ from tests.support.planning.tpch_statistics import FAST, arrivals, statistics
 
 
 def test_the_dialect_and_the_planner_name_them_alike() -> None:
-    assert set(METHODS) == {"auto", *(each.value for each in Method)}
+    assert set(METHODS) == {"auto", *(method.value for method in Method)}
     assert set(PACES) == {pace.value for pace in Paces}
     assert Paces(str(PACES[0])) is goal_of({}).paces is Paces.AUTO
     assert goal_of({"PACES": "leaf"}).paces is Paces.LEAF

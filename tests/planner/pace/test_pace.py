@@ -81,22 +81,22 @@ def test_every_schedule_can_be_carried_out(
     period = simulated(plan, statistics, coming, only())
     found = scheduled(period, Goal(share, most, max_cost=cost), path_knobs(period.paths, period.idle))
     no_path_outpaces_what_feeds_it(found, plan)
-    assert [each.path for each in found.paths] == list(period.paths)
-    assert all(1 <= each.pace <= most for each in found.paths)
-    finals = [each.final_work for each in found.curve]
+    assert [paced.path for paced in found.paths] == list(period.paths)
+    assert all(1 <= paced.pace <= most for paced in found.paths)
+    finals = [point.final_work for point in found.curve]
     assert finals == sorted(finals, reverse=True)
     assert found.final_work <= found.batch_work
     assert found.total_work <= cost * found.batch_work * (1.0 + 1e-9)
     assert np.isfinite([*finals, found.total_work, found.recompute_work]).all()
-    assert all(work >= 0.0 for each in found.subplans for work in each.firings)
-    last = sum(each.firings[-1] for each in found.subplans)
+    assert all(work >= 0.0 for subplan in found.subplans for work in subplan.firings)
+    last = sum(subplan.firings[-1] for subplan in found.subplans)
     assert np.isclose(min(last, found.recompute_work), found.final_work)
 
 
 def no_path_outpaces_what_feeds_it(found: Schedule, plan: DeltaPlan) -> None:
-    paces = {each.path: each.pace for each in found.paths}
+    paces = {paced.path: paced.pace for paced in found.paths}
     for path, pace in paces.items():
-        below = [other for each, other in paces.items() if each.writes == path.reads]
+        below = [other for lower, other in paces.items() if lower.writes == path.reads]
         if isinstance(plan.buffers[path.reads], NodeBuffer) and below:
             assert pace <= max(below)
 
@@ -110,7 +110,7 @@ def test_the_example_of_balances_above_the_average() -> None:
     plan = derived(Join(JoinKind.INNER, make.s, average, above))
     customers, copy, averages = 0, 1, 2
     found = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.3, 100))
-    paces = {each.path: each for each in found.paths}
+    paces = {paced.path: paced for paced in found.paths}
     assert set(paces) == {Path(2, copy), Path(3, customers), Path(3, averages)}
     assert paces[Path(2, copy)].pace > 1
     assert paces[Path(3, averages)].pace == 1
@@ -123,7 +123,7 @@ def test_rows_that_only_pass_are_fully_incrementable() -> None:
     found = planned(
         derived(Filter(make.s, make.small)), {FILLED.name: Arrivals(1e6)}, Goal(0.1, 100), only(free)
     )
-    assert [each.incrementability for each in found.paths] == [inf]
+    assert [paced.incrementability for paced in found.paths] == [inf]
     assert isclose(found.total_work, found.batch_work)
     assert found.final_work <= 0.1 * found.batch_work
 
@@ -145,8 +145,8 @@ def test_groups_that_all_change_again_are_not_incrementable() -> None:
     make = Make()
     plan = derived(make.count(make.s, make.d))
     twice = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 2))
-    assert {each.pace for each in twice.paths} == {1}
-    assert [each.reason for each in twice.paths] == [DECLINED, FED_ONCE]
+    assert {paced.pace for paced in twice.paths} == {1}
+    assert [paced.reason for paced in twice.paths] == [DECLINED, FED_ONCE]
     assert twice.reachable == 1.0
     often = planned(plan, {FILLED.name: Arrivals(1e7)}, Goal(0.1, 100, max_cost=1000.0))
     assert often.paths[0].pace > 2
@@ -180,19 +180,19 @@ def test_the_knee_of_a_curve() -> None:
 def test_what_saves_next_to_nothing_is_not_done() -> None:
     """Which rows are the first of a hundred millions costs as much however few came."""
     make = Make()
-    order = tuple(Order(refer(each), False, False) for each in fields(make.s))
+    order = tuple(Order(refer(field), False, False) for field in fields(make.s))
     large = Statistics({FILLED.name: TableStatistics(1e8)})
     plan = derived(Top(make.s, order, 10, 10))
     found = planned(plan, {FILLED.name: Arrivals(1e3)}, Goal(0.1, 100), known=large)
-    assert {each.pace for each in found.paths} == {1}
-    assert [each.reason for each in found.paths] == [LITTLE, FED_ONCE]
+    assert {paced.pace for paced in found.paths} == {1}
+    assert [paced.reason for paced in found.paths] == [LITTLE, FED_ONCE]
 
 
 def test_what_does_not_come_is_not_waited_for() -> None:
     make = Make()
     coming = {FILLED.name: Arrivals(1e7)}
     plan = derived(make.count(make.join(JoinKind.INNER), make.d))
-    paces = {each.path.reads: each for each in planned(plan, coming, Goal(0.2, 50)).paths}
+    paces = {paced.path.reads: paced for paced in planned(plan, coming, Goal(0.2, 50)).paths}
     assert paces[0].reason == IDLE
     assert paces[0].pace == 1
     assert paces[1].pace > 1
@@ -212,7 +212,7 @@ def test_what_one_firing_meets_gets_no_other() -> None:
     batch = simulated(plan, Statistics(), coming, only()).simulate((1, 1)).final
     enough = Goal(1.0, 100, batch * Weights().latency * 1.001)
     found = schedule(plan, Statistics(), coming, only(), enough)
-    assert {path.pace for path in found.paths} == {1}
+    assert {paced.pace for paced in found.paths} == {1}
     nearly = Goal(1.0, 100, batch * Weights().latency * 0.9, max_cost=1000.0)
     less = schedule(plan, Statistics(), coming, only(), nearly)
     assert max(path.pace for path in less.paths) > 1
@@ -268,7 +268,7 @@ def tpch(name: str) -> DeltaPlan:
 
 
 def derived(plan: Plan) -> DeltaPlan:
-    query = LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    query = LogicalQuery(plan, tuple(Output(field.name, field.column) for field in fields(plan)))
     return derive(query, tables=TABLES)
 
 

@@ -35,7 +35,7 @@ class Period:
         self.expected = expected
         self.oids = {name: number for number, name in enumerate(TABLES)}
         read = [buffer for buffer in replay.plan.buffers if isinstance(buffer, TableBuffer)]
-        self.tables = {each.number: self.oids[each.table] for each in read}
+        self.tables = {buffer.number: self.oids[buffer.table] for buffer in read}
         below = tables_below(replay.plan, self.tables)
         self.paced = [Paced(path, paces[path], below[path]) for path in below]
         self.arrived: Counter[int] = Counter()
@@ -50,7 +50,7 @@ class Period:
         """Fire subplans as a round does: by the paths that are due, a table's buffers as one."""
         for subplan in self.replay.plan.subplans:
             chosen = {path.reads for path in paths if path.writes == subplan.writes}
-            tables = {self.tables[each] for each in chosen if each in self.tables}
+            tables = {self.tables[buffer] for buffer in chosen if buffer in self.tables}
             chosen |= {read for read in subplan.reads if self.tables.get(read) in tables}
             kept = {
                 read: self.replay.read[subplan.writes, read] for read in subplan.reads if read not in chosen
@@ -58,15 +58,17 @@ class Period:
             if chosen:
                 self.replay.fire(subplan, kept)
         self.paced = [
-            replace(each, rows_at_last_run=rows_of(each.tables, self.arrived)) if each.path in paths else each
-            for each in self.paced
+            replace(paced, rows_at_last_run=rows_of(paced.tables, self.arrived))
+            if paced.path in paths
+            else paced
+            for paced in self.paced
         ]
 
     def end(self) -> None:
         """The trigger fires."""
         self.replay.fire_all()
         self.arrived.clear()
-        self.paced = [replace(each, rows_at_last_run=0) for each in self.paced]
+        self.paced = [replace(paced, rows_at_last_run=0) for paced in self.paced]
 
 
 @settings(max_examples=400)

@@ -157,7 +157,7 @@ def test_a_refresh_goes_before_what_the_clock_asks_for(user: psycopg.Connection)
         user.execute("UPDATE gavial.triggers SET fired = fired - interval '2 hours'")
     wait_until(lambda: published(user) != before, "not due", ANSWER_SECONDS)
     user.execute("REFRESH STANDING QUERY asked")
-    late = sum(each == before[name] for name, each in published(user).items())
+    late = sum(position == before[name] for name, position in published(user).items())
     assert late > 3, "it waited for the others"
     wait_until(
         lambda: all(published(user)[name] != before[name] for name in names), "not due", ANSWER_SECONDS

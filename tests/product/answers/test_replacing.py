@@ -76,7 +76,7 @@ def test_columns_and_rows_come_in_one_moment(database: str, user: psycopg.Connec
     user.execute("CREATE VIEW dependent AS SELECT b, n FROM q")
     with polled(database) as seen:
         user.execute(f"CREATE OR REPLACE STANDING QUERY q AS {NEW}".encode())
-    assert [set(each) for each in seen] in ([OLD_ROWS, NEW_ROWS], [OLD_ROWS])
+    assert [set(rows) for rows in seen] in ([OLD_ROWS, NEW_ROWS], [OLD_ROWS])
     assert set(user.execute("TABLE q").fetchall()) == NEW_ROWS
     assert {n for _b, n in user.execute("TABLE dependent")} == {201}
     check(user, "q")
@@ -92,7 +92,7 @@ def test_the_old_result_stays_where_the_new_one_fails(database: str, user: psyco
         assert refused(user, "VERIFY STANDING QUERY q").sqlstate == "22012"
         assert refused(user, "REFRESH STANDING QUERY q").sqlstate == "22012"
         user.execute("CREATE INDEX ON q (b); COMMENT ON TABLE q IS 'kept'")
-    assert [set(each) for each in seen] == [OLD_ROWS]
+    assert [set(rows) for rows in seen] == [OLD_ROWS]
     user.execute("DELETE FROM t WHERE a = 7")
     user.execute("REFRESH STANDING QUERY q")
     assert one(user, "SELECT count(*) FROM q WHERE ratio IS NOT NULL") == 5
@@ -112,7 +112,7 @@ def test_in_a_block_what_follows_may_name_the_columns(
             position = "SELECT position, status FROM gavial.standing_queries"
             assert user.execute(position).fetchall() == [(None, "initialising")]
         wait_until_answered(user, ["q"])
-    assert [set(each) for each in seen if each] in ([OLD_ROWS, NEW_ROWS], [OLD_ROWS])
+    assert [set(rows) for rows in seen if rows] in ([OLD_ROWS, NEW_ROWS], [OLD_ROWS])
     assert set(user.execute("TABLE q").fetchall()) == NEW_ROWS
     check(user, "q")
 
@@ -123,7 +123,7 @@ def test_a_rollback_keeps_everything(database: str, user: psycopg.Connection) ->
         user.execute(f"CREATE OR REPLACE STANDING QUERY q AS {NEW} WITH NO DATA".encode())
         assert one(user, "SELECT count(*) FROM q") == 0
         user.execute("ROLLBACK")
-    assert [set(each) for each in seen] == [OLD_ROWS]
+    assert [set(rows) for rows in seen] == [OLD_ROWS]
     check(user, "q")
 
 

@@ -129,8 +129,8 @@ def under_settings(pgconn: PGconn, setting: str) -> list[str]:
         "session authorization pg_monitor",
     )
     lines = []
-    for each in settings:
-        lines += [*simple(pgconn, f"set {each}"), *simple(pgconn, f"show {setting}")]
+    for assignment in settings:
+        lines += [*simple(pgconn, f"set {assignment}"), *simple(pgconn, f"show {setting}")]
     return [*lines, *simple(pgconn, "discard all"), *simple(pgconn, f"show {setting}")]
 
 

@@ -52,12 +52,12 @@ def test_the_same_as_json(connection: psycopg.Connection) -> None:
     [(shown,)] = connection.execute(statement.encode()).fetchall()
     found = shown if isinstance(shown, dict) else json.loads(shown)
     assert found["schedule"]["goal"] == 0.3
-    assert [each["subplan"] for each in found["schedule"]["subplans"]] == [
+    assert [subplan["subplan"] for subplan in found["schedule"]["subplans"]] == [
         "aggregate 1",
         "aggregate 2",
         "result 3",
     ]
-    finals = [each["final_work"] for each in found["schedule"]["curve"]]
+    finals = [point["final_work"] for point in found["schedule"]["curve"]]
     assert finals == sorted(finals, reverse=True)
     assert found["options"]["FINAL_WORK"] == "0.3"
 
@@ -142,7 +142,9 @@ def test_who_cannot_be_helped_is_told(connection: psycopg.Connection) -> None:
         b"CREATE STANDING QUERY blind_at_first WITH (FINAL_WORK = 0.1, TRIGGER = 'at 06:00') AS "
         b"SELECT count(*) FROM new WITH NO DATA"
     )
-    wishes = [each for each in said if each is not None and each.startswith("no early runs are planned")]
+    wishes = [
+        notice for notice in said if notice is not None and notice.startswith("no early runs are planned")
+    ]
     assert wishes == [
         "no early runs are planned: how many rows will arrive before the trigger fires is not known",
         "no early runs are planned until it is known how many rows arrive before the trigger fires",

@@ -74,7 +74,7 @@ def test_its_columns_are_a_views(connection: psycopg.Connection) -> None:
     @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.sampled_from(EXPRESSIONS), min_size=1, max_size=8))
     def check(expressions: list[str]) -> None:
-        select = ", ".join(f'{each} AS "Column {n}"' for n, each in enumerate(expressions))
+        select = ", ".join(f'{expression} AS "Column {n}"' for n, expression in enumerate(expressions))
         connection.execute(f"CREATE VIEW v AS SELECT {select} FROM base".encode())
         connection.execute(f"CREATE STANDING QUERY q AS SELECT {select} FROM base".encode())
         views, ours = (connection.execute(described, (name,)).fetchall() for name in ("v", "q"))

@@ -216,8 +216,8 @@ def test_a_notice_that_only_looks_like_a_question(connection: psycopg.Connection
     for words in ("xyz", "e30=", "bnVsbA=="):
         notices = "".join(
             "RAISE NOTICE USING ERRCODE = 'GV002', MESSAGE = current_setting('gavial.nonce'), "
-            f"DETAIL = '{each}'; "
-            for each in ("nonsense", f"part {words}", "end", "waiting")
+            f"DETAIL = '{detail}'; "
+            for detail in ("nonsense", f"part {words}", "end", "waiting")
         )
         connection.execute(f"DO $$BEGIN {notices} PERFORM pg_sleep(0.2); END$$".encode())
     failed = refused(

@@ -112,7 +112,9 @@ def test_many_verify_at_once(narrow: str) -> None:
         writer.execute("BEGIN; CREATE TABLE unseen (a int)")
         statements = [clients.enter_context(waiting(narrow, "VERIFY STANDING QUERY total")) for _ in range(8)]
         wait_until(
-            lambda: sum(each.has_notice(queued) for each in statements) == 6, "none queues", WAIT_SECONDS
+            lambda: sum(statement.has_notice(queued) for statement in statements) == 6,
+            "none queues",
+            WAIT_SECONDS,
         )
         writer.execute("ROLLBACK")
         for statement in statements:

@@ -90,7 +90,7 @@ class Log:
 
     def batches(self, warehouse: Warehouse, position: int, random: Random) -> Iterator[Batch]:
         """All up to a position, cut anywhere."""
-        cuts = [0, *(each for each in range(1, position) if random.random() < 0.5), position]
+        cuts = [0, *(cut for cut in range(1, position) if random.random() < 0.5), position]
         for start, end in pairwise(cuts):
             rows = pa.concat_tables(self._rows[start:end])
             if rows.num_rows and (start, end) not in self._sealed:
@@ -131,18 +131,18 @@ class Player:
         tables = random_tables(random)
         tables.fill(random)
         self._execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE", f"CREATE SCHEMA {SCHEMA}")
-        self._execute(*(each.ddl for each in tables.tables))
+        self._execute(*(table.ddl for table in tables.tables))
         self._fill(tables)
-        logs = {each.name: Log(self.connection, self.signatures, each) for each in tables.tables}
+        logs = {table.name: Log(self.connection, self.signatures, table) for table in tables.tables}
         source = RandomQueries(random, tables)
         texts = [source.query() for _ in range(queries)]
         found = [self._query(f"seed {seed}, q{number}", text) for number, text in enumerate(texts)]
-        playing = [each for each in found if each is not None]
+        playing = [query for query in found if query is not None]
         changes: Changes = {name: list(bag.items()) for name, bag in tables.contents().items()}
         for position in range(1, COMMITS + 1):
             for name, log in logs.items():
                 log.add(changes[TableName(SCHEMA, name)], position)
-            playing = [each for each in playing if self._advance(each, list(logs.values()), position)]
+            playing = [query for query in playing if self._advance(query, list(logs.values()), position)]
             changes = tables.change(random)
             self._fill(tables)
 
@@ -185,7 +185,7 @@ class Player:
         try:
             if position < COMMITS and chance < 0.6 and query.offsets:
                 every = paths(query.prepared.work.plan)
-                self._fire(query, logs, position, {each for each in every if query.random.random() < 0.5})
+                self._fire(query, logs, position, {path for path in every if query.random.random() < 0.5})
                 self.counts["fired in part"] += 1
                 return True
             self._publish(query, logs, position)
@@ -274,7 +274,7 @@ class Player:
 
 def _planned(bound: Bound, random: Random) -> tuple[Planned, str]:
     """By all rules and the usual methods, or without some and by others first; and which."""
-    tables = {each.name: each for each in bound.tables}
+    tables = {table.name: table for table in bound.tables}
     off: frozenset[str] = frozenset()
     methods: tuple[Method, ...] = METHODS
     if random.random() < 0.5:
@@ -284,7 +284,7 @@ def _planned(bound: Bound, random: Random) -> tuple[Planned, str]:
         off = frozenset(name for name in names if random.random() < 0.5)
         methods = tuple(random.sample(METHODS, len(METHODS)))
     planned = plan(bound.query, tables, Statistics(), off, methods, bound.environment)
-    return planned, f"without {sorted(off)}, {[each.value for each in methods]}"
+    return planned, f"without {sorted(off)}, {[method.value for method in methods]}"
 
 
 def _is_large(planned: Planned) -> bool:

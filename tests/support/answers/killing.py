@@ -167,4 +167,4 @@ def _captured_from(user: psycopg.Connection) -> list[tuple[object, ...]]:
 
 
 def _state(process: int) -> str:
-    return next((each.state for each in processes() if each.pid == process), "")
+    return next((running.state for running in processes() if running.pid == process), "")

@@ -42,7 +42,7 @@ def check_liveliness(seen: Sequence[list[Rows]]) -> None:
     """No answer is ever empty, none is always the same: such a one would prove nothing."""
     for query, found in zip(QUERIES, zip(*seen, strict=True), strict=True):
         assert all(found), f"{query} is empty"
-        assert len({frozenset(each.items()) for each in found}) > 1, f"{query} is constant"
+        assert len({frozenset(rows.items()) for rows in found}) > 1, f"{query} is constant"
 
 
 def _checked(user: psycopg.Connection) -> list[Rows]:

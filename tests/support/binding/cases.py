@@ -126,7 +126,7 @@ def read_snapshot() -> Snapshot:
 def _table(name: Any, columns: Any, keys: Any, foreign_keys: Any, _oid: int, generated: Any) -> Table:
     return Table(
         TableName(*name),
-        tuple(Column(each, SqlType(*type_), *rest) for each, type_, *rest in columns),
+        tuple(Column(column, SqlType(*type_), *rest) for column, type_, *rest in columns),
         tuple(map(tuple, keys)),
         tuple(ForeignKey(tuple(own), TableName(*parent), tuple(its)) for own, parent, its in foreign_keys),
         generated=tuple(map(tuple, generated)),
@@ -157,8 +157,12 @@ def snapshot_text(snapshot: Snapshot) -> str:
             if {*function.arguments, function.result} <= types
         ]
     rows += [("cast", cast) for cast in signatures.casts.values() if {cast.source, cast.target} <= types]
-    rows += [("collation", each) for name, each in signatures.collations.items() if name in ("C", "POSIX")]
-    lines = [[kind, *astuple(each)] for kind, each in rows]
+    rows += [
+        ("collation", collation)
+        for name, collation in signatures.collations.items()
+        if name in ("C", "POSIX")
+    ]
+    lines = [[kind, *astuple(signature)] for kind, signature in rows]
     lines += [["table", *astuple(replace(table, oid=0))] for table in snapshot.tables.values()]
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 

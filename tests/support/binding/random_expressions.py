@@ -86,9 +86,16 @@ class Expressions:
             for oid in LITERALS
         }
         functions = [
-            each for group in signatures.functions.values() for each in group if not each.returns_set
+            function
+            for group in signatures.functions.values()
+            for function in group
+            if not function.returns_set
         ]
-        calls = [(each.result, _operator(each)) for group in signatures.operators.values() for each in group]
+        calls = [
+            (operator.result, _operator(operator))
+            for group in signatures.operators.values()
+            for operator in group
+        ]
         calls += [
             (function.result, _function(function)) for function in functions if function.kind == "function"
         ]

@@ -143,7 +143,7 @@ def told(array: pa.Array) -> list[Any]:
                 for found, valid in zip(lists, array.is_valid().to_pylist(), strict=True)
             ]
         case type if is_written(type):
-            numbers, texts = (told(each) for each in array.flatten())
+            numbers, texts = (told(child) for child in array.flatten())
             for number, text in zip(numbers, texts, strict=True):
                 assert number is None or Decimal(number) == Decimal(text)
             return texts

@@ -94,7 +94,7 @@ class RandomCase:
 
     def readable(self) -> list[Readable]:
         """All that queries may read."""
-        return [each for table in self.tables for each in table.readable()]
+        return [readable for table in self.tables for readable in table.readable()]
 
     def fill(self) -> tuple[Statement, ...]:
         """The first rows."""
@@ -124,8 +124,8 @@ class RandomCase:
         ]
         others = (*UNREAD, *UNSTORABLE) if Feature.UNREAD in self.features else UNREAD
         unread = [
-            (f"u{place}", *each)
-            for place, each in enumerate(self.random.sample(others, self.random.randint(0, 2)))
+            (f"u{place}", *column)
+            for place, column in enumerate(self.random.sample(others, self.random.randint(0, 2)))
         ]
         columns += [Column(column, declared) for column, declared, _ in unread]
         if self._chance(0.3):
@@ -175,7 +175,7 @@ class RandomCase:
                 name = {"date": "integer", "bpchar": "text", "text": "text", "numeric": "numeric"}.get(
                     kind.family
                 )
-                shown = next(each for each in KINDS if each.name == (name or kind.name))
+                shown = next(candidate for candidate in KINDS if candidate.name == (name or kind.name))
                 if shown.needs is None or shown.needs in self.features:
                     yield f"g{column[1:]}", shown, GENERATED[kind.family].format(c=column)
 
@@ -210,7 +210,7 @@ class RandomCase:
         return Insert(table.table.name, tuple(values))
 
     def _declaration(self, table: RandomTable, column: str) -> str:
-        return next(each.declaration for each in table.table.columns if each.name == column)
+        return next(declared.declaration for declared in table.table.columns if declared.name == column)
 
     def _value(self, kind: Kind) -> str:
         if kind.name != "amount" and self._chance(NULL_SHARE):

@@ -62,4 +62,4 @@ def recorded_plans(path: Path) -> list[str]:
 
 def record_plans(path: Path, texts: Iterable[str]) -> None:
     """Write what `recorded_plans` reads."""
-    path.with_suffix(".plan").write_text("".join(each + _END for each in texts))
+    path.with_suffix(".plan").write_text("".join(text + _END for text in texts))

@@ -118,7 +118,7 @@ class Judge:
         source = RandomQueries(random, tables)
         texts = [source.query() for _ in range(queries)]
         planned = [await self._plan(seed, f"q{place}", text, known) for place, text in enumerate(texts)]
-        found = [each for each in planned if each is not None]
+        found = [query for query in planned if query is not None]
         changes: Changes = {name: list(bag.items()) for name, bag in tables.contents().items()}
         await self._compare(seed, found, tables.contents(), changes, Random(seed))
         for _ in range(BATCHES):
@@ -132,10 +132,10 @@ class Judge:
 
     async def _create(self, tables: RandomTables) -> Tables:
         await self._execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE", f"CREATE SCHEMA {SCHEMA}")
-        await self._execute(*(each.ddl for each in tables.tables))
+        await self._execute(*(table.ddl for table in tables.tables))
         await self._fill(tables)
-        known = [await read_table(self.connection, each.qualified) for each in tables.tables]
-        return {each.name: each for each in known}
+        known = [await read_table(self.connection, table.qualified) for table in tables.tables]
+        return {table.name: table for table in known}
 
     async def _fill(self, tables: RandomTables) -> None:
         async with self.connection.transaction():
@@ -162,13 +162,13 @@ class Judge:
                 (tuple(random.sample(METHODS, len(METHODS))), False),
             ):
                 form, plan = random.choice(list(unnested.items()))
-                how = ", ".join((*(each.value for each in methods), *("specialised",) * specialised))
+                how = ", ".join((*(method.value for method in methods), *("specialised",) * specialised))
                 delta = derive(plan, methods, known)
-                if any(_pairings(each) > MANY_PAIRINGS for each in delta.subplans):
+                if any(_pairings(subplan) > MANY_PAIRINGS for subplan in delta.subplans):
                     self.counts["many pairings"] += 1
                     continue
                 query.replays[f"{form}, replayed ({how})"] = Replay(delta, specialised=specialised)
-            if any(rows_and_work(each.plan)[1] > LARGE for each in query.plans.values()):
+            if any(rows_and_work(form.plan)[1] > LARGE for form in query.plans.values()):
                 self.counts["large"] += 1
                 return None
         except FeatureNotSupported as refusal:
@@ -260,8 +260,8 @@ def plans_of(
 
 def rows_and_work(plan: DependentPlan) -> tuple[int, int]:
     """About the most rows that a plan gives, and that its evaluation goes through."""
-    below = [rows_and_work(each) for each in children(plan)]
-    rows, work = [each[0] for each in below], sum(each[1] for each in below)
+    below = [rows_and_work(child) for child in children(plan)]
+    rows, work = [estimate[0] for estimate in below], sum(estimate[1] for estimate in below)
     match plan:
         case Scan():
             return MOST_ROWS, MOST_ROWS
@@ -281,7 +281,7 @@ def rows_and_work(plan: DependentPlan) -> tuple[int, int]:
 
 def _pairings(subplan: Subplan) -> int:
     """Joins of inputs that are not consolidated: a row that was replaced is there three times in each."""
-    return sum(isinstance(each, Pairs) for step in subplan.steps for each in within(step.outcome))
+    return sum(isinstance(node, Pairs) for step in subplan.steps for node in within(step.outcome))
 
 
 def fire_all(replay: Replay) -> Rows:
@@ -298,7 +298,9 @@ def fire_some(replay: Replay, random: Random) -> None:
         if random.random() < 0.8:
             starts = {buffer: replay.read[subplan.writes, buffer] for buffer in subplan.reads}
             ends = {buffer: len(replay.logs[buffer].batches) for buffer in subplan.reads}
-            replay.fire(subplan, {each: random.randint(starts[each], ends[each]) for each in subplan.reads})
+            replay.fire(
+                subplan, {buffer: random.randint(starts[buffer], ends[buffer]) for buffer in subplan.reads}
+            )
 
 
 def comparable(rows: Rows) -> Rows:

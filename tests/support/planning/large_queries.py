@@ -37,7 +37,7 @@ WIDE: Final = Table(
     ),
     (("id",),),
 )
-TABLES: Final[Tables] = {each.name: each for each in (WIDE, *map(_table, range(MOST_TABLES)))}
+TABLES: Final[Tables] = {table.name: table for table in (WIDE, *map(_table, range(MOST_TABLES)))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class RandomExpressions:
 
     def _leaf(self, family: str, scope: Scope) -> str:
         here = [atom.sql for atom in scope.atoms if atom.family == family]
-        around = [each.sql for each in scope.around if each.family == family]
+        around = [atom.sql for atom in scope.around if atom.family == family]
         if around and self.random.random() < 0.4:
             return self.random.choice(around)
         if here and self.random.random() < 0.85:

@@ -42,7 +42,7 @@ FLOAT: Final = SqlType(FLOAT8)
 
 
 def _table(name: str, *columns: Column) -> Table:
-    numbered = tuple(replace(each, attribute=place + 1) for place, each in enumerate(columns))
+    numbered = tuple(replace(column, attribute=place + 1) for place, column in enumerate(columns))
     return Table(TableName("public", name), numbered)
 
 
@@ -117,7 +117,7 @@ class Draw:
         table = self.draw(st.sampled_from([*self.tables.values(), *self.tables.values(), None]))
         if table is None:
             values = st.lists(st.tuples(st.sampled_from((None, "0", "1"))), max_size=2)
-            rows = tuple(tuple(Constant(each, INTEGER) for each in row) for row in self.draw(values))
+            rows = tuple(tuple(Constant(value, INTEGER) for value in row) for row in self.draw(values))
             return Values(rows, (self.numbers.field("v", INTEGER),))
         return self.scan(table)
 
@@ -130,7 +130,7 @@ class Draw:
 
     def condition(self, *sides: tuple[Field, ...]) -> Scalar:
         """A condition on integers of one or two relations: also one that NULLs satisfy, and none at all."""
-        found = [[refer(each) for each in side if each.type == INTEGER] for side in sides]
+        found = [[refer(field) for field in side if field.type == INTEGER] for side in sides]
         if not all(found):
             return And(())
         one: Scalar = self.draw(st.sampled_from(found[0]))
@@ -152,8 +152,8 @@ class Draw:
         return self.draw(st.sampled_from(conditions))
 
     def project(self, child: Plan) -> Project:
-        kept = tuple(each for each in fields(child) if self.draw(st.booleans()))
-        integers = [refer(each) for each in fields(child) if each.type == INTEGER]
+        kept = tuple(field for field in fields(child) if self.draw(st.booleans()))
+        integers = [refer(field) for field in fields(child) if field.type == INTEGER]
         if not integers:
             return Project(child, passing(kept))
         one, other = self.draw(st.sampled_from(integers)), self.draw(st.sampled_from(integers))
@@ -162,17 +162,27 @@ class Draw:
         return Project(child, (*passing(kept), total, flag))
 
     def aggregate(self, child: Plan) -> Aggregate:
-        keys = tuple(each for each in fields(child) if self.draw(st.integers(0, 2)) == 0)
+        keys = tuple(field for field in fields(child) if self.draw(st.integers(0, 2)) == 0)
         calls = tuple(self.call(fields(child)) for _ in range(self.draw(st.integers(0, 3))))
         if not keys and not calls:
             calls = (self.call(fields(child)),)
         return Aggregate(
-            child, keys, tuple(Aggregated(self.numbers.field(each.name, each.type), each) for each in calls)
+            child,
+            keys,
+            tuple(
+                Aggregated(self.numbers.field(aggregate.name, aggregate.type), aggregate)
+                for aggregate in calls
+            ),
         )
 
     def call(self, columns: tuple[Field, ...]) -> AggregateCall:
         condition = self.condition(columns) if self.draw(st.integers(0, 3)) == 0 else None
-        fitting = [(each, column) for each in _FUNCTIONS for column in columns if each[2] == column.type.oid]
+        fitting = [
+            (function, column)
+            for function in _FUNCTIONS
+            for column in columns
+            if function[2] == column.type.oid
+        ]
         if not fitting or self.draw(st.integers(0, 4)) == 0:
             return AggregateCall(2803, "count", (), SqlType(INT8), condition=condition)
         (name, function, _, type_), column = self.draw(st.sampled_from(fitting))
@@ -183,7 +193,7 @@ class Draw:
 
     def union(self, left: Plan, right: Plan) -> Union:
         """Of the integers of both, so that types agree."""
-        sides = [[each for each in fields(side) if each.type == INTEGER] for side in (left, right)]
+        sides = [[field for field in fields(side) if field.type == INTEGER] for side in (left, right)]
         width = min(map(len, sides))
         inputs = tuple(
             Project(side, passing(columns[:width]))
@@ -193,7 +203,7 @@ class Draw:
 
     def top(self, child: Plan) -> Top:
         order = tuple(
-            Order(refer(each), self.draw(st.booleans()), self.draw(st.booleans())) for each in fields(child)
+            Order(refer(field), self.draw(st.booleans()), self.draw(st.booleans())) for field in fields(child)
         )
         return Top(child, order, self.draw(st.sampled_from((None, 0, 1, 2))), self.draw(st.integers(0, 1)))
 
@@ -225,7 +235,7 @@ def queries(draw: st.DrawFn, most: int = 3) -> LogicalQuery:
     these = fields(plan)
     kept = draw(st.lists(st.sampled_from(these), max_size=len(these) + 1)) if these else []
     chosen = these if draw(st.booleans()) else tuple(kept)
-    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in chosen))
+    return LogicalQuery(plan, tuple(Output(field.name, field.column) for field in chosen))
 
 
 @st.composite
@@ -240,10 +250,12 @@ def aggregates(draw: st.DrawFn) -> LogicalQuery:
         for name, function, argument, result in _FUNCTIONS
         if argument == value.type.oid
     ]
-    kept = [each for each in calls if draw(st.booleans())]
-    columns = tuple(Aggregated(making.numbers.field(each.name, each.type), each) for each in kept)
+    kept = [aggregate for aggregate in calls if draw(st.booleans())]
+    columns = tuple(
+        Aggregated(making.numbers.field(aggregate.name, aggregate.type), aggregate) for aggregate in kept
+    )
     plan = Aggregate(scan, (key,) if draw(st.integers(0, 3)) else (), columns)
-    return LogicalQuery(plan, tuple(Output(each.name, each.column) for each in fields(plan)))
+    return LogicalQuery(plan, tuple(Output(field.name, field.column) for field in fields(plan)))
 
 
 _VALUES: Final = {INT4: (None, 0, 1, 2), FLOAT8: (None, 0.5, 0.25, 2.0)}
@@ -265,7 +277,7 @@ def commits(draw: st.DrawFn, most: int = 4) -> list[dict[TableName, Changes]]:
         for name, table in TABLES.items():
             present = sorted(contents[name].elements(), key=repr)
             gone = [(row, -1) for row in present if draw(st.booleans())] if draw(st.booleans()) else []
-            commit[name] = gone + [(each, 1) for each in draw(st.lists(rows(table), max_size=4))]
+            commit[name] = gone + [(row, 1) for row in draw(st.lists(rows(table), max_size=4))]
             for changed, weight in commit[name]:
                 contents[name][changed] += weight
         made.append(commit)

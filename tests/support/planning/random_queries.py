@@ -188,7 +188,7 @@ class RandomQueries:
 
     def _value(self, family: str, scope: Scope, depth: int) -> str:
         """A subquery of at most one row: an aggregate, or what a key finds."""
-        keyed = [each for each in self.tables.tables if each.key == 1]
+        keyed = [table for table in self.tables.tables if table.key == 1]
         if keyed and self._chance(0.3):
             table = self.random.choice(keyed)
             alias = f"a{next(self.names)}"
@@ -205,12 +205,12 @@ class RandomQueries:
 
 def _columns(alias: str, table: RandomTable) -> tuple[Atom, ...]:
     keys = [
-        table.name if place == 0 and table.key == 1 else each.parent
-        for place, each in enumerate(table.columns)
+        table.name if place == 0 and table.key == 1 else column.parent
+        for place, column in enumerate(table.columns)
     ]
     return tuple(
-        Atom(f"{alias}.{each.name}", FAMILIES[each.kind.name], key=key)
-        for each, key in zip(table.columns, keys, strict=True)
+        Atom(f"{alias}.{column.name}", FAMILIES[column.kind.name], key=key)
+        for column, key in zip(table.columns, keys, strict=True)
     )
 
 

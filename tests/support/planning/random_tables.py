@@ -106,7 +106,7 @@ class RandomTable:
     def values(self, row: Texts) -> Row:
         """The row's values."""
         pairs = zip(row, self.columns, strict=True)
-        return tuple(None if text is None else read(text, SqlType(each.kind.oid)) for text, each in pairs)
+        return tuple(None if text is None else read(text, SqlType(column.kind.oid)) for text, column in pairs)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class RandomTables:
         """Drop the rows that no constraint allows."""
         for table in self.tables:
             seen: set[Texts] = set()
-            parents = {each.name: {row[0] for row in each.rows} for each in self.tables}
+            parents = {table.name: {row[0] for row in table.rows} for table in self.tables}
             kept: list[Texts] = []
             for row in table.rows:
                 key = row[: table.key]

@@ -35,8 +35,8 @@ def descendants(pid: int) -> list[Process]:
     known = {pid}
     found: list[Process] = []
     everybody = processes()
-    while new := [each for each in everybody if each.parent in known and each.pid not in known]:
-        known |= {each.pid for each in new}
+    while new := [process for process in everybody if process.parent in known and process.pid not in known]:
+        known |= {process.pid for process in new}
         found += new
     return found
 

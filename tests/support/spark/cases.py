@@ -113,7 +113,7 @@ class Case:
 
 def has_no_decimal(row: Sequence[str | None]) -> bool:
     """Whether a number is among these that a batch has only the text of."""
-    return any(each in NO_DECIMALS for each in row)
+    return any(value in NO_DECIMALS for value in row)
 
 
 def edges(type_: SqlType) -> tuple[str | None, ...]:
@@ -158,9 +158,9 @@ def _variants(oid: int, arguments: Sequence[int]) -> Iterator[tuple[SqlType, ...
 
 def _calls(oid: int, name: str, types: tuple[SqlType, ...], result: int) -> Iterator[Case]:
     place, values = CONSTANTS.get(oid, (len(types), ("",)))
-    rest = tuple(each for number, each in enumerate(types) if number != place)
+    rest = tuple(type_ for number, type_ in enumerate(types) if number != place)
     for value in values:
-        references: list[Scalar] = [Reference(number, each) for number, each in enumerate(rest)]
+        references: list[Scalar] = [Reference(number, type_) for number, type_ in enumerate(rest)]
         written = [f"{{{number}}}" for number in range(len(rest))]
         if place < len(types):
             references.insert(place, Constant(value, types[place]))

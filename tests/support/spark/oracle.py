@@ -71,7 +71,7 @@ class Asked:
 
     @property
     def failing(self) -> list[int]:
-        return [number for number, each in enumerate(self.told) if each.state is not None]
+        return [number for number, answer in enumerate(self.told) if answer.state is not None]
 
     @property
     def defined(self) -> str:
@@ -90,12 +90,12 @@ class Asked:
 
     @property
     def expected(self) -> list[Value]:
-        return [value_of(each.text, self.case.scalar.type) for each in self.told]
+        return [value_of(answer.text, self.case.scalar.type) for answer in self.told]
 
     @property
     def expected_by_postgres(self) -> list[Value]:
         """The values that PostgreSQL has."""
-        return [value_of(each.text, self.case.scalar.type) for each in self.by_postgres]
+        return [value_of(answer.text, self.case.scalar.type) for answer in self.by_postgres]
 
 
 def _told(state: str | None, text: str | None) -> Told:
@@ -130,7 +130,7 @@ class Oracle:
     def _cases(self) -> list[Case]:
         oids = sorted({*FUNCTIONS, *CASTS} - OWN_FUNCTIONS)
         signatures = self._connection.execute(SIGNATURES, (oids,)).fetchall()
-        assert [each[0] for each in signatures] == oids
+        assert [signature[0] for signature in signatures] == oids
         return [*function_cases(signatures), *cast_cases()]
 
     def told(self, case: Case, written: str) -> list[Told]:
@@ -140,4 +140,4 @@ class Oracle:
             "SELECT pg_temp.attempt(e) FROM unnest(%s::text[]) WITH ORDINALITY AS t(e, n) ORDER BY n",
             (expressions,),
         )
-        return [_told(*each[0]) for each in rows]
+        return [_told(*row[0]) for row in rows]

@@ -104,7 +104,7 @@ class Query:
         """The query without some of its targets, which no other part of it refers to."""
         kept = [place for place in range(len(self.targets)) if place not in places]
         free = tuple(
-            replace(each, column=kept.index(each.column)) for each in self.free if each.column in kept
+            replace(choice, column=kept.index(choice.column)) for choice in self.free if choice.column in kept
         )
         return replace(self, targets=tuple(self.targets[place] for place in kept), free=free)
 

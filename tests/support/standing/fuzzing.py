@@ -134,7 +134,7 @@ class Fuzzer:
 
         def fails(cut: Case) -> bool:
             _, findings = cutter.play(cut)
-            return any((each.kind, each.query) == (finding.kind, finding.query) for each in findings)
+            return any((found.kind, found.query) == (finding.kind, finding.query) for found in findings)
 
         steps = case.steps[: finding.step + 1]
         return shrink(replace(case, steps=steps), finding.query, fails, self.attempts, finding.targets, until)
@@ -188,7 +188,7 @@ def main() -> None:
         until = math.inf
         cases = (case for case in islice(cases, options.seeds))
     if options.sweep is not None:
-        cases = (each for each in sweep(features) if not options.sweep or each.title in options.sweep)
+        cases = (case for case in sweep(features) if not options.sweep or case.title in options.sweep)
     if options.cases:
         cases = (case for case in read_cases(options.cases.read_text()))
     fuzzer = Fuzzer(

@@ -45,7 +45,11 @@ class Pieces:
     ) -> tuple[str, str]:
         """An expression, and the family of the column that it is about."""
         column, kind = self._column(table)
-        every = [each for each in templates(kind.family, self._features) if each.startswith("!") == raising]
+        every = [
+            template
+            for template in templates(kind.family, self._features)
+            if template.startswith("!") == raising
+        ]
         if not every:
             return f"{alias}.{column}", kind.family
         if shown and not raising and self._random.random() < 0.12 and Feature.SCALE in self._features:
@@ -146,7 +150,7 @@ class Pieces:
 
     def _partner(self, kind: Kind, table: Readable) -> tuple[str, Kind] | None:
         """A column that values of the kind are compared with, often one of another type."""
-        families = next((each for each in MIXED if kind.family in each), frozenset((kind.family,)))
+        families = next((mixed for mixed in MIXED if kind.family in mixed), frozenset((kind.family,)))
         like = [
             (name, other)
             for name, other in table.columns
@@ -154,7 +158,7 @@ class Pieces:
             and (kind.family != "array" or other.cast == kind.cast)
             and not _conflict(kind, other)
         ]
-        like = [each for each in like if each[1].family != "enum" or each[1] == kind]
+        like = [candidate for candidate in like if candidate[1].family != "enum" or candidate[1] == kind]
         return self._random.choice(like) if like else None
 
 

@@ -212,9 +212,11 @@ class _Game:
         runs = ask(self.connection, "refresh", *(query.name for query in self.queries))
         for query, run in zip(self.queries, runs, strict=True):
             outcome = self._ended(run)
-            for each in self._compare(query, outcome):
-                told = f"{each.what}\n  {query.text}"
-                self.findings.append(Finding(each.kind, query.name, self.step, told, each.targets))
+            for difference in self._compare(query, outcome):
+                told = f"{difference.what}\n  {query.text}"
+                self.findings.append(
+                    Finding(difference.kind, query.name, self.step, told, difference.targets)
+                )
 
     def _ended(self, run: str) -> Ended:
         """How a run ends; one that waits for a table that is stopped does not."""

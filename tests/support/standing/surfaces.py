@@ -107,9 +107,9 @@ class Surfaces(Pieces):
         source = f" FROM {table.name} t{self._where(table, 0.2)}"
         targets = [f"t.{name}" for name, _ in keys]
         free = [
-            each
+            expression
             for place, (name, kind) in enumerate(keys)
-            for each in self._free(place, kind, f"t.{name}", source)
+            for expression in self._free(place, kind, f"t.{name}", source)
         ]
         for _ in range(self._random.randint(3, 6)):
             target, witness = self._aggregate(table)
@@ -134,8 +134,8 @@ class Surfaces(Pieces):
         """Expressions that are computed before they are aggregated, each with all its values in one row."""
         table = self._table()
         targets = [
-            f"array_agg({each} ORDER BY t.id)" if family != "array" else f"count({each})"
-            for each, family in (self._expression_of(table) for _ in range(self._random.randint(3, 6)))
+            f"array_agg({expression} ORDER BY t.id)" if family != "array" else f"count({expression})"
+            for expression, family in (self._expression_of(table) for _ in range(self._random.randint(3, 6)))
         ]
         return self._numbered(targets, f" FROM {table.name} t{self._where(table, 0.3)}")
 
@@ -166,9 +166,9 @@ class Surfaces(Pieces):
         )
         source = f" FROM {table.name} t{self._where(table, 0.3)}"
         free = [
-            each
+            expression
             for place, (name, kind) in enumerate(columns)
-            for each in self._free(place, kind, f"t.{name}", source)
+            for expression in self._free(place, kind, f"t.{name}", source)
         ]
         return self._numbered([f"t.{name}" for name, _ in columns], source, free, "SELECT DISTINCT ")
 

@@ -50,7 +50,9 @@ def _rows(kind: Kind, features: frozenset[Feature]) -> Iterator[Insert]:
 def _queries(kind: Kind, features: frozenset[Feature]) -> Iterator[Query]:
     random = Random(kind.name)
     every = dict.fromkeys(templates(kind.family, features))
-    sound = iter([_filled(kind, each, random, features) for each in every if not each.startswith("!")])
+    sound = iter(
+        [_filled(kind, template, random, features) for template in every if not template.startswith("!")]
+    )
     if kind.family != "array":
         yield from _gathered(kind, features)
     number = 0
@@ -58,7 +60,7 @@ def _queries(kind: Kind, features: frozenset[Feature]) -> Iterator[Query]:
         named = (f"{target} AS e{place}" for place, target in enumerate(targets, 1))
         yield Query(f"q{number}", ("t.id AS e0", *named), _SOURCE)
         number += 1
-    for place, template in enumerate(each for each in every if each.startswith("!")):
+    for place, template in enumerate(template for template in every if template.startswith("!")):
         target = _filled(kind, template[1:], random, features)
         yield Query(f"r{place}", ("t.id AS e0", f"{target} AS e1"), f"{_SOURCE} WHERE t.id % 4 = {place % 4}")
 
@@ -67,7 +69,9 @@ def _gathered(kind: Kind, features: frozenset[Feature]) -> Iterator[Query]:
     """The same expressions where they are computed before they are aggregated."""
     random = Random(kind.name)
     every = dict.fromkeys(templates(kind.family, features))
-    sound = iter([_filled(kind, each, random, features) for each in every if not each.startswith("!")])
+    sound = iter(
+        [_filled(kind, template, random, features) for template in every if not template.startswith("!")]
+    )
     number = 0
     while targets := tuple(islice(sound, TARGETS)):
         named = (f"array_agg({target} ORDER BY t.id) AS e{place}" for place, target in enumerate(targets))

@@ -71,5 +71,7 @@ class Kind:
 def quoted(text: str, cast: str) -> str:
     """A literal on one line."""
     escaped = text.replace("\\", "\\\\").replace("'", "''")
-    escaped = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in escaped)
+    escaped = "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}" for character in escaped
+    )
     return f"{'E' if chr(92) in escaped else ''}'{escaped}'::{cast}"

@@ -198,9 +198,9 @@ def outcome(address: Address, case: Case, translate: Callable[[bytes], bytes]) -
 
 def repeated(shapes: Iterable[str]) -> Iterator[str]:
     """Runs of the same as one, with its length."""
-    for each, group in itertools.groupby(shapes):
+    for shape, group in itertools.groupby(shapes):
         count = sum(1 for _ in group)
-        yield each if count == 1 else f"{each}*{count}"
+        yield shape if count == 1 else f"{shape}*{count}"
 
 
 def shape(message: Message) -> str:
