@@ -14,18 +14,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from catalog.capture import sizes
 from catalog.capture.batch import Batch
 
 FAN_IN: Final = 8
 """How many batches of one size are merged: with more, rows are written again less often, and there are more
 files. With 8 there are at most 42 of fewer than 262,144 rows, and a row is written again six times."""
 
-SMALL_ROWS: Final = 250_000
-SMALL_BYTES: Final = 16 << 20
-"""A larger batch is merged only where rows that were taken back have become many."""
-
-MOST_ROWS: Final = FAN_IN * SMALL_ROWS
-MOST_BYTES: Final = FAN_IN * SMALL_BYTES
+MOST_ROWS: Final = FAN_IN * sizes.SMALL_ROWS
+MOST_BYTES: Final = FAN_IN * sizes.SMALL_BYTES
 """Size of the batches that are merged at a time, so that it takes about a second and little memory."""
 
 MOST_DEAD: Final = 0.5
@@ -59,7 +56,10 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Batches that become one, with all rows and their positions."""
+    """Batches that become one, with all rows and their positions.
+
+    Somebody looks between two of them, or no row of them can cancel another one.
+    """
 
     batches: tuple[Batch, ...]
 
@@ -95,7 +95,8 @@ def next_merge(log: LogState) -> MergeStep | None:
     groups = _groups(batches, stops)
     for group in groups:
         if chosen := of_like_size(group):
-            return Sum(chosen) if _is_settled(chosen, below) else Append(chosen)
+            can_cancel = _is_settled(chosen, below) and any(map(_takes_back, chosen))
+            return Sum(chosen) if can_cancel else Append(chosen)
     for group in groups:
         if _is_settled(group, below) and has_many_dead(group):
             return Rewrite(group)
@@ -119,7 +120,7 @@ def of_like_size(batches: Iterable[Batch]) -> tuple[Batch, ...]:
     """The small batches of the largest size of which there are enough, with all smaller ones."""
     by_size: defaultdict[int, list[Batch]] = defaultdict(list)
     for batch in batches:
-        if batch.rows <= SMALL_ROWS and batch.bytes <= SMALL_BYTES:
+        if sizes.is_small(batch.rows, batch.bytes):
             by_size[size_of(batch.rows)].append(batch)
     chosen: list[Batch] = []
     smaller: list[Batch] = []
@@ -161,7 +162,7 @@ def has_many_dead(batches: Sequence[Batch]) -> bool:
     since = [batch for batch in batches if (batch.from_offset, batch.to_offset) != (begin, end)]
     changed = sum(batch.rows for batch in since if _takes_back(batch))
     others = sum(batch.rows for batch in batches) - changed
-    return changed >= max(SMALL_ROWS, MOST_DEAD * others)
+    return changed >= max(sizes.SMALL_ROWS, MOST_DEAD * others)
 
 
 def _takes_back(batch: Batch) -> bool:

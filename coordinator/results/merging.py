@@ -92,6 +92,7 @@ class Merging:
         step = self._next(connection, buffer)
         if step is None:
             return MergeOutcome.NOTHING_TO_MERGE
+        began = time.thread_time()
         try:
             merged = self._carry_out(step)
         except Unwanted:
@@ -101,7 +102,13 @@ class Merging:
         is_done = replace_batches(connection, self._site, step.batches, merged)
         replaced = step.batches if is_done else merged
         if is_done:
-            log.info("buffer %s: %d files become %d", buffer, len(step.batches), len(merged))
+            log.info(
+                "buffer %s: %d files become %d, %d bytes become %d, in %.3f s of a processor",
+                buffer,
+                *(len(step.batches), len(merged)),
+                *(sum(batch.bytes for batch in batches) for batches in (step.batches, merged)),
+                time.thread_time() - began,
+            )
         self._garbage.append(_Garbage(tuple(batch.file for batch in replaced), self._positions.now()))
         return MergeOutcome.MERGED if is_done else MergeOutcome.LATER
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -20,13 +22,14 @@ from sources.messages.copied_rows import CopiedRows, copy_rows
 from sources.messages.fields import Layout
 from sources.server.position import Position, Stopped
 from sources.server.session import connect
+from sources.warehouse.growing_batch import GrowingBatch
 from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, IS_UPDATE, WEIGHT, table_buffer
 
 WORKERS: Final = 2
 PIECE_BLOCKS: Final = 4096
-BATCH_BYTES: Final = 16 << 20
-"""Size of a batch of rows as COPY sends them; a worker's memory is a small multiple of it."""
+PORTION_BYTES: Final = 16 << 20
+"""Size of what is decoded at a time, as COPY sends it; a worker's memory is a small multiple of it."""
 
 _BLOCKS: Final = """
     SELECT l::int8 AS key, pg_relation_size(l) / current_setting('block_size')::int8 AS value
@@ -53,25 +56,66 @@ def copy_table(
     It is valid only if the shape was the same from before the position to the end of the copy: a table
     rewritten or truncated in between looks empty to the snapshot.
     """
-    sealed: list[Batch] = []
-
-    def copy(piece: Piece) -> None:
-        for rows in rows_of(site.address, position, shape, piece):
-            if not go_on():
-                raise Stopped
-            table = as_insertions(rows, shape, position.lsn)
-            buffer = table_buffer(shape.relation)
-            sealed.append(site.warehouse.seal(buffer, table, 0, position.lsn, UNNUMBERED))
-            failpoint("copy batch sealed")
-
+    copy = _Copy(site, position, shape, go_on, deque(pieces_of(site.address, shape)))
     try:
         with ThreadPoolExecutor(WORKERS, "copy") as workers:
-            for _ in workers.map(copy, pieces_of(site.address, shape)):
-                failpoint("copy piece done")
+            for work in [workers.submit(copy.work) for _ in range(WORKERS)]:
+                work.result()
     except BaseException:
-        site.warehouse.remove(batch.file for batch in sealed)
+        site.warehouse.remove(batch.file for batch in copy.sealed)
         raise
-    return tuple(sealed)
+    return tuple(copy.sealed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A copy under way: the pieces that nobody has taken yet, and the batches that are sealed."""
+
+    site: CaptureSite
+    position: Position
+    shape: Shape
+    go_on: Callable[[], bool]
+    pieces: deque[Piece]
+    sealed: list[Batch] = field(default_factory=list)
+
+    def work(self) -> None:
+        """Seal the rows of pieces until all are taken."""
+        buffer = table_buffer(self.shape.relation)
+        try:
+            for grown in self._grown():
+                self.sealed.append(grown.seal(self.site.warehouse, buffer, 0, self.position.lsn, UNNUMBERED))
+                failpoint("copy batch sealed")
+        except BaseException:
+            self.pieces.clear()
+            raise
+
+    def _grown(self) -> Iterator[GrowingBatch]:
+        """Batches that are not merged any more, but for the last one, and those before other columns."""
+        growing: GrowingBatch | None = None
+        for rows in self._rows():
+            if growing is not None and growing.schema != rows.schema:
+                yield growing
+                growing = None
+            growing = growing or GrowingBatch(rows.schema)
+            growing.add(rows)
+            if not growing.is_small:
+                yield growing
+                growing = None
+        if growing is not None:
+            yield growing
+
+    def _rows(self) -> Iterator[pa.Table]:
+        while (piece := self._piece()) is not None:
+            for rows in rows_of(self.site.address, self.position, self.shape, piece):
+                if not self.go_on():
+                    raise Stopped
+                yield as_insertions(rows, self.shape, self.position.lsn)
+            failpoint("copy piece done")
+
+    def _piece(self) -> Piece | None:
+        with suppress(IndexError):
+            return self.pieces.popleft()
+        return None
 
 
 def pieces_of(address: str, shape: Shape) -> list[Piece]:
@@ -114,7 +158,7 @@ def rows_of(address: str, position: Position, shape: Shape, piece: Piece) -> Ite
         with connection.transaction():
             connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(position.snapshot))
             query = _query(shape, piece).as_bytes(connection)
-            yield from copy_rows(connection.pgconn, query, BATCH_BYTES)
+            yield from copy_rows(connection.pgconn, query, PORTION_BYTES)
 
 
 def _query(shape: Shape, piece: Piece) -> sql.Composed:

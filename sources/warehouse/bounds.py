@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -31,6 +33,54 @@ def bounds_of(column: pa.ChunkedArray) -> Bounds | None:
     if isinstance(least, str) and max(len(least), len(greatest)) > MOST_CHARACTERS:
         return None
     return Bounds(_bound(least), _bound(greatest), column.null_count > 0)
+
+
+class GrowingBounds:
+    """The bounds of columns whose rows come part by part, as `bounds_of` finds them in all rows together."""
+
+    def __init__(self, schema: pa.Schema, besides: Collection[str]) -> None:
+        self._fields = [field for field in schema if field.name not in besides]
+        self._known: dict[str, Bounds] = {}
+        self._unbounded: set[str] = set()
+        self._null: set[str] = set()
+
+    def add(self, rows: pa.Table) -> None:
+        """Further rows."""
+        for field in self._fields:
+            column = rows.column(field.name)
+            if column.null_count == len(column):
+                self._null |= {field.name} if len(column) else set()
+            elif (bounds := bounds_of(column)) is None:
+                self._unbounded.add(field.name)
+            else:
+                known = self._known.get(field.name, bounds)
+                self._known[field.name] = _wider(known, bounds, _are_numerics(field.type))
+
+    def found(self) -> dict[str, Bounds]:
+        """The bounds of each column that has some."""
+        return {
+            name: replace(bounds, nulls=bounds.nulls or name in self._null)
+            for name, bounds in self._known.items()
+            if name not in self._unbounded
+        }
+
+
+def _wider(one: Bounds, other: Bounds, are_numerics: bool) -> Bounds:
+    """The bounds of what both are bounds of; numerics are texts, and not in the order of these."""
+    least, greatest = (one.least, other.least), (one.greatest, other.greatest)
+    if are_numerics:
+        ends = min(least, key=_number), max(greatest, key=_number)
+    else:
+        ends = min(least), max(greatest)
+    return Bounds(*ends, one.nulls or other.nulls)
+
+
+def _are_numerics(kind: pa.DataType) -> bool:
+    return is_written(kind) or pa.types.is_decimal(kind)
+
+
+def _number(text: Bound) -> Decimal:
+    return Decimal(str(text))
 
 
 def _bounds_of_written(column: pa.ChunkedArray) -> Bounds | None:

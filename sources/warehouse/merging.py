@@ -13,14 +13,23 @@ from catalog.capture.captured import hold_captured
 from catalog.capture.store import forget_batches, held_epoch, name_batches
 from catalog.failpoints import failpoint
 from catalog.queries.computed import may_replace_computed
-from sources.decode.unstorable import alike
+from sources.decode.unstorable import UNSTORABLE, alike, with_reasons
+from sources.warehouse.growing_batch import GrowingBatch
 from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import COMMIT_LSN, CONTROL, IS_UPDATE, WEIGHT, Warehouse, is_table_buffer
 
 
 def appended(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
-    """One batch with all rows of these, each at its position."""
-    return _sealed(warehouse, together([warehouse.read(batch) for batch in batches]), batches)
+    """One batch with all rows of these, each at its position; they are never all in memory."""
+    has_reasons = any(batch.unstorable for batch in batches)
+    growing: GrowingBatch | None = None
+    for batch in batches:
+        rows = in_columns(warehouse.read(batch), has_reasons)
+        growing = growing or GrowingBatch(rows.schema)
+        growing.add(rows.select(growing.schema.names).cast(growing.schema))
+    assert growing is not None
+    start, end = reach(batches)
+    return (growing.seal(warehouse, batches[0].buffer, start, end, batches[0].schema_version),)
 
 
 def summed(warehouse: Warehouse, batches: Sequence[Batch]) -> tuple[Batch, ...]:
@@ -126,6 +135,17 @@ def _width(type: pa.DataType) -> int:
 def _one(column: pa.ChunkedArray) -> pa.Array:
     combined = column.combine_chunks()
     return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def in_columns(rows: pa.Table, has_reasons: bool) -> pa.Table:
+    """The rows with the columns that those of all batches have; each may be NULL."""
+    if UNSTORABLE in rows.column_names and not has_reasons:
+        rows = rows.drop_columns([UNSTORABLE])
+    elif has_reasons and UNSTORABLE not in rows.column_names:
+        rows = with_reasons(rows, pa.nulls(rows.num_rows, pa.string()))
+    names = [name for name in rows.column_names if name != UNSTORABLE]
+    rows = rows.select([*names, UNSTORABLE] if has_reasons else names)
+    return rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
 
 
 def together(tables: Sequence[pa.Table]) -> pa.Table:

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.capture.batch import Batch
-from sources.decode.unstorable import UNSTORABLE, with_reasons
-from sources.warehouse.merging import consolidated, reach, summed
+from sources.decode.unstorable import UNSTORABLE
+from sources.warehouse.merging import consolidated, in_columns, reach, summed
 from sources.warehouse.warehouse import CONTROL, Warehouse
 
 PART_ROWS: Final = 500_000
@@ -102,24 +102,13 @@ def _divided(
         writers: dict[int, pa.RecordBatchStreamWriter] = {}
         for batch in batches:
             _require(go_on)
-            rows = _alike(warehouse.read(batch), has_reasons)
+            rows = in_columns(warehouse.read(batch), has_reasons)
             for number, part in division.parts(rows):
                 if number not in writers:
                     stream = pa.ipc.new_stream(str(files[number]), rows.schema, options=options)
                     writers[number] = ending.enter_context(stream)
                 writers[number].write_table(part)
     return [files[number] for number in sorted(writers)]
-
-
-def _alike(rows: pa.Table, has_reasons: bool) -> pa.Table:
-    """The rows with the columns that those of all batches have; each may be NULL."""
-    if UNSTORABLE in rows.column_names and not has_reasons:
-        rows = rows.drop_columns([UNSTORABLE])
-    elif has_reasons and UNSTORABLE not in rows.column_names:
-        rows = with_reasons(rows, pa.nulls(rows.num_rows, pa.string()))
-    names = [name for name in rows.column_names if name != UNSTORABLE]
-    rows = rows.select([*names, UNSTORABLE] if has_reasons else names)
-    return rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
 
 
 def _consolidated(file: Path) -> pa.Table:

@@ -119,18 +119,13 @@ class Warehouse:
         self, buffer: str, table: pa.Table, from_offset: int, to_offset: int, schema_version: int
     ) -> Batch:
         """Write rows as a batch; when this returns, they survive a loss of power."""
-        file = f"{self.new_name(buffer, to_offset)}{PARQUET}"
         sink = pa.BufferOutputStream()
         bounded = columns_with_bounds(table.schema)
         pq.write_table(table, sink, compression=COMPRESSION, store_schema=False, write_statistics=bounded)
         content = sink.getvalue()
-        if self._local:
-            _write_durably(Path(self.root, file), content)
-        else:
-            self._write(file, content)
         return Batch(
             buffer=buffer,
-            file=file,
+            file=self.write(buffer, to_offset, content),
             rows=table.num_rows,
             bytes=content.size,
             sha256=hashlib.sha256(content).hexdigest(),
@@ -145,6 +140,15 @@ class Warehouse:
             },
             unstorable=unstorable_of(table, WEIGHT),
         )
+
+    def write(self, buffer: str, to_offset: int, content: pa.Buffer) -> str:
+        """Write a file of a buffer under a fresh name; when this returns, it survives a loss of power."""
+        file = f"{self.new_name(buffer, to_offset)}{PARQUET}"
+        if self._local:
+            _write_durably(Path(self.root, file), content)
+        else:
+            self._write(file, content)
+        return file
 
     def new_name(self, buffer: str, to_offset: int) -> str:
         """A name that nothing has in the buffer's directory, for a file, or for a folder that others write.

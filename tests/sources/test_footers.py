@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sources.decode.arrow import INTERVAL
-from sources.warehouse.bounds import bounds_of
+from sources.warehouse.bounds import GrowingBounds, bounds_of
 from sources.warehouse.footers import bounds_in
 
 WRITTEN = pa.struct([("value", pa.decimal128(20, 2)), ("text", pa.string())])
@@ -61,6 +61,27 @@ def test_they_are_those_of_the_rows(
     if texts:
         expected.pop(written, None)
     assert found == expected
+
+
+@given(data=st.data(), parts=st.lists(st.integers(0, 5), min_size=1, max_size=4))
+def test_parts_together_have_those_of_all_rows(data: st.DataObject, parts: list[int]) -> None:
+    floats = {pa.float64(): st.floats(width=32)}
+    tables = [
+        pa.table(
+            {
+                f"c{number}": pa.array(
+                    data.draw(st.lists(st.one_of(st.none(), values), min_size=rows, max_size=rows)), type
+                )
+                for number, (type, values) in enumerate({**VALUES, **floats}.items())
+            }
+        )
+        for rows in parts
+    ]
+    growing, together = GrowingBounds(tables[0].schema, besides=["c0"]), pa.concat_tables(tables)
+    for table in tables:
+        growing.add(table)
+    expected = {name: bounds_of(together.column(name)) for name in together.column_names if name != "c0"}
+    assert growing.found() == {name: bounds for name, bounds in expected.items() if bounds is not None}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1.5])

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from catalog.capture import sizes
 from catalog.capture.joining import blockers
 from catalog.postgres.shape import read_shape
 from sources.messages.copied_rows import copy_rows
@@ -80,10 +81,27 @@ def test_pieces_and_batches_together_are_the_table(
     capture_site: CaptureSite, writer: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot, "PIECE_BLOCKS", 3)
-    monkeypatch.setattr(snapshot, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(snapshot, "PORTION_BYTES", 1000)
     writer.execute("CREATE TABLE t AS SELECT g, repeat('x', g % 50) FROM generate_series(1, 3000) g")
     writer.execute("DELETE FROM t WHERE g % 7 = 0")
     assert copied(capture_site, writer, "t") == rows(writer, "SELECT * FROM t")
+
+
+def test_what_is_copied_need_not_be_merged(
+    capture_site: CaptureSite, writer: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces end anywhere, and batches only where they are large enough, or nothing is left for a worker."""
+    monkeypatch.setattr(snapshot, "PIECE_BLOCKS", 1)
+    monkeypatch.setattr(snapshot, "PORTION_BYTES", 1000)
+    monkeypatch.setattr(sizes, "SMALL_ROWS", 500)
+    writer.execute("CREATE TABLE t AS SELECT g, repeat('x', g % 50) FROM generate_series(1, 9000) g")
+    shape = read_shape(writer, oid_of(writer, "t"))
+    with take_position(capture_site.address, go_on, print) as position:
+        batches = copy_table(capture_site, position, shape, go_on)
+    small = [batch for batch in batches if sizes.is_small(batch.rows, batch.bytes)]
+    assert len(small) <= snapshot.WORKERS
+    assert len(batches) > 10
+    assert replayed(capture_site.warehouse, batches) == rows(writer, "SELECT * FROM t")
 
 
 def test_empty_tables_and_tables_without_columns(
@@ -161,7 +179,7 @@ def test_values_that_cannot_be_stored_are_told(capture_site: CaptureSite, writer
 def test_a_copy_that_nobody_wants_any_more_ends(
     capture_site: CaptureSite, writer: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "BATCH_BYTES", 100)
+    monkeypatch.setattr(snapshot, "PORTION_BYTES", 100)
     writer.execute("CREATE TABLE t AS SELECT g FROM generate_series(1, 1000) g")
     shape = read_shape(writer, oid_of(writer, "t"))
     answers = itertools.chain([True] * 5, itertools.repeat(False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from catalog.capture.batch import Batch, Bounds
 from catalog.errors import DamagedBatch, InputOutputError
+from sources.warehouse.growing_batch import GrowingBatch
 from sources.warehouse.warehouse import CONTROL, Warehouse, buffer_folder, offset_of, table_buffer
 
 
@@ -42,6 +44,21 @@ def test_what_is_sealed_is_read(tmp_path: Path, as_uri: bool) -> None:
     assert (batch.rows, batch.bytes) == (3, len(content))
     assert batch.sha256 == hashlib.sha256(content).hexdigest()
     assert [path.name for path in place.rglob("*") if path.is_file()] == [Path(batch.file).name]
+
+
+def test_parts_are_sealed_as_all_rows_are(warehouse: Warehouse) -> None:
+    unstorable = pa.array([None, '{"a1": "too large"}'])
+    parts = [changes(a1=pa.array([number, None]), unstorable=unstorable) for number in (5, -3)]
+    growing = GrowingBatch(parts[0].schema)
+    for part in parts:
+        growing.add(part)
+        assert growing.is_small
+    together = pa.concat_tables(parts)
+    grown = growing.seal(warehouse, "table-42", 6, 7, 1)
+    whole = warehouse.seal("table-42", together, 6, 7, 1)
+    assert warehouse.read(grown) == warehouse.read(whole)
+    assert replace(grown, file=whole.file, bytes=whole.bytes, sha256=whole.sha256) == whole
+    assert grown.unstorable == {"a1": (2, "too large")}
 
 
 def test_two_batches_of_one_range_do_not_meet(warehouse: Warehouse) -> None:

@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
+from catalog.capture import sizes
 from catalog.capture.batch import Batch, Bounds
 from coordinator.decide import merging
 from coordinator.decide.merging import (
@@ -121,7 +122,7 @@ class Merges(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patches = [
-            patch.object(merging, "SMALL_ROWS", SMALL_ROWS),
+            patch.object(sizes, "SMALL_ROWS", SMALL_ROWS),
             patch.object(merging, "MOST_ROWS", FAN_IN * SMALL_ROWS),
         ]
         for patched in self.patches:
@@ -261,12 +262,21 @@ def test_only_many_small_batches_of_the_same_columns_are_merged() -> None:
     assert next_merge(LogState(small[1:], at_end)) is None
     other = [*small[1:], batch(FAN_IN - 1, 10, version=2)]
     assert next_merge(LogState(other, at_end)) is None
-    large = batch(99, merging.SMALL_ROWS + 1)
+    large = batch(99, sizes.SMALL_ROWS + 1)
     assert of_like_size([*small, large]) == tuple(small)
-    many = [batch(number, merging.SMALL_ROWS) for number in range(20)]
+    many = [batch(number, sizes.SMALL_ROWS) for number in range(20)]
     assert sum(chosen.rows for chosen in of_like_size(many)) <= merging.MOST_ROWS
-    wide = [replace(known, rows=1, bytes=merging.SMALL_BYTES) for known in many]
+    wide = [replace(known, rows=1, bytes=sizes.SMALL_BYTES) for known in many]
     assert sum(chosen.bytes for chosen in of_like_size(wide)) <= merging.MOST_BYTES
+
+
+def test_only_what_can_cancel_out_is_summed_up() -> None:
+    inserted = {"weight": Bounds(1, 2, False)}
+    added = [replace(batch(number, 10), bounds=inserted) for number in range(FAN_IN)]
+    assert next_merge(LogState(added, {FAN_IN})) == Append(tuple(added))
+    taken_back = replace(added[3], bounds={"weight": Bounds(-1, 1, False)})
+    some = (*added[:3], taken_back, *added[4:])
+    assert next_merge(LogState(some, {FAN_IN})) == Sum(some)
 
 
 def test_nothing_is_merged_over_a_stop_and_nothing_is_summed_up_behind_one() -> None:

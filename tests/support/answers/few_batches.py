@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +14,10 @@ from typing import Final
 import psycopg
 
 from catalog.capture.batch import Batch
+from catalog.capture.sizes import is_small
 from catalog.capture.store import manifest
-from catalog.queries.logs import logs
-from coordinator.decide.merging import FAN_IN, SMALL_BYTES, SMALL_ROWS, size_of
+from catalog.queries.logs import Log, logs
+from coordinator.decide.merging import FAN_IN, size_of
 from tests.support.running.standing_databases import session
 
 NEWEST: Final = 60
@@ -25,27 +26,32 @@ NEWEST: Final = 60
 
 @dataclass
 class Most:
-    """The most batches that buffers had, and by how many one of them had more than it may."""
+    """The most batches that buffers had, and by how many one of them had more than it may; the most bytes."""
 
     batches: Counter[str] = field(default_factory=Counter)
     excess: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
 
     def look(self, connection: psycopg.Connection) -> None:
         with connection.transaction():
             known = logs(connection)
             batches = manifest(connection)
         for log in known:
-            small = [batch for batch in batches if batch.buffer == log.buffer and _is_small(batch)]
-            places = (len(log.stops) + 1) * len({batch.schema_version for batch in small})
-            sizes = size_of(sum(batch.rows for batch in small)) + 1
-            self.batches[log.buffer] = max(self.batches[log.buffer], log.batches)
-            excess = len(small) - places * sizes * (FAN_IN - 1) - NEWEST
+            own = [batch for batch in batches if batch.buffer == log.buffer]
+            size = sum(batch.bytes for batch in own)
+            self.batches[log.buffer] = max(self.batches[log.buffer], len(own))
+            self.bytes[log.buffer] = max(self.bytes[log.buffer], size)
+            excess = len(own) - most_batches(log, own)
             if excess > 0:
                 self.excess[log.buffer] = max(self.excess[log.buffer], excess)
 
 
-def _is_small(batch: Batch) -> bool:
-    return batch.rows <= SMALL_ROWS and batch.bytes <= SMALL_BYTES
+def most_batches(log: Log, batches: Sequence[Batch]) -> int:
+    """How many a buffer may have: large ones, between two stops FAN_IN - 1 of each size, and the newest."""
+    small = [batch for batch in batches if is_small(batch.rows, batch.bytes)]
+    places = (len(log.stops) + 1) * len({batch.schema_version for batch in small})
+    sizes = size_of(sum(batch.rows for batch in small)) + 1
+    return len(batches) - len(small) + places * sizes * (FAN_IN - 1) + NEWEST
 
 
 @contextmanager
