@@ -45,7 +45,7 @@ class Soak:
         self._stop = threading.Event()
         self._writing = [threading.Lock() for _ in range(WRITERS)]
         self.counts: Counter[str] = Counter()
-        self.most: Counter[str] = Counter()
+        self.most = Most()
         self.failures: list[BaseException] = []
 
     @contextmanager
@@ -174,14 +174,16 @@ def _look_at_batches(site: Site, soak: Soak) -> None:
         while True:
             most = Most()
             most.look(user)
-            soak.most |= most.batches
+            soak.most.batches |= most.batches
+            soak.most.bytes |= most.bytes
             if not most.excess:
                 break
             if time.monotonic() > end:
                 soak.failures.append(AssertionError(f"too many batches: {most.excess} of {most.batches}"))
                 break
             time.sleep(1)
-    sys.stdout.write(f"most batches of a buffer: {max(soak.most.values(), default=0)}\n")
+    batches, size = (max(most.values(), default=0) for most in (soak.most.batches, soak.most.bytes))
+    sys.stdout.write(f"most batches of a buffer: {batches}, most bytes of one: {size}\n")
 
 
 def _compare(site: Site, soak: Soak) -> None:
