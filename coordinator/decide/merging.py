@@ -23,7 +23,7 @@ files. With 8 there are at most 42 of fewer than 262,144 rows, and a row is writ
 
 MOST_ROWS: Final = FAN_IN * sizes.SMALL_ROWS
 MOST_BYTES: Final = FAN_IN * sizes.SMALL_BYTES
-"""Size of the batches that are merged at a time, so that it takes about a second and little memory."""
+"""Size of the batches that are merged at a time, so that it takes seconds."""
 
 MOST_DEAD: Final = 0.5
 """With as many changed rows as this share of the others, all of a buffer is written again without what was
@@ -66,7 +66,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Batches that become one, without the rows that cancel out."""
+    """Small batches that become one, or a few if they have many rows, without the rows that cancel out."""
 
     batches: tuple[Batch, ...]
 

@@ -20,7 +20,7 @@ from catalog.failpoints import failpoint
 from catalog.queries.logs import Log, log_of, logs
 from coordinator.decide.merging import Append, Drop, LogState, MergeStep, Rewrite, Sum, next_merge
 from coordinator.results.positions_in_use import Moment, PositionsInUse
-from sources.warehouse.merging import appended, replace_batches, summed
+from sources.warehouse.merging import appended, replace_batches
 from sources.warehouse.rewriting import Unwanted, rewritten
 from sources.warehouse.site import CaptureSite
 from sources.warehouse.warehouse import is_table_buffer
@@ -136,9 +136,7 @@ class Merging:
                 return ()
             case Append(batches=batches):
                 return appended(warehouse, batches)
-            case Sum(batches=batches):
-                return summed(warehouse, batches)
-            case Rewrite(batches=batches):
+            case Sum(batches=batches) | Rewrite(batches=batches):
                 return rewritten(warehouse, batches, self._scratch, self._go_on)
             case _:
                 assert_never(step)

@@ -1,4 +1,4 @@
-"""Writes a whole log again without the rows that cancel out, however large it is, in bounded memory.
+"""Writes batches again without the rows that cancel out, up to a whole log, in bounded memory.
 
 Rows are first divided by the value of one column, on the disk, so that equal rows come together; then one
 part after the other is summed up. Batches of one part have narrow bounds in that column.
