@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from planner.cost.row_counts import Vector
 from planner.cost.weights import Weights, default_weights
 from planner.cost.work import Features, rows_read, vector_of, work
+from planner.firing.states import Lookup
 
 OwnWeights: TypeAlias = Mapping[int, Mapping[str, Weights]]
 """The weights of subplans whose firings have been measured, by the buffers that they write and by engine."""
@@ -25,12 +26,27 @@ _MEGABYTE: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
+class Keeping:
+    """What an engine keeps to look rows up, which it scans otherwise.
+
+    `lookups`: those that it can do by key. `widths`: the bytes of a value, by buffer and column; `beside`: of
+    a row besides. Contents of less than `fewest_rows` are scanned in any case.
+    """
+
+    lookups: frozenset[Lookup]
+    widths: Mapping[int, Mapping[int, float]]
+    beside: float
+    fewest_rows: float
+
+
+@dataclass(frozen=True, slots=True)
 class EngineLimits:
     """What is known of an engine before it computes anything.
 
     `most_changed`, `most_read`: so many changed rows, and rows in all, it may be given. `most_bytes`: so much
     memory the rows may take that it holds at once. By the buffer that a subplan writes: `unable`, why it
-    cannot compute the subplan, and `row_bytes`, what a row takes that is held for it.
+    cannot compute the subplan, and `row_bytes`, what a row takes that is held for it. `keeping`: what it may
+    keep between firings; an engine without it looks nothing up.
     """
 
     name: str
@@ -39,6 +55,7 @@ class EngineLimits:
     most_bytes: float = inf
     unable: Mapping[int, str] = field(default_factory=dict)
     row_bytes: Mapping[int, float] = field(default_factory=dict)
+    keeping: Keeping | None = None
 
     def is_boundless(self, writes: int) -> bool:
         """Whether it may compute every firing of a subplan."""

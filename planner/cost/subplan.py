@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from planner.cost.row_counts import Vector
 from planner.cost.work import Precondition, SubplanWork
 from planner.delta.weighted import Subplan
 from planner.firing.specialise import Facts, specialise
+
+Keyed: TypeAlias = Mapping[Leaf, frozenset[frozenset[int]]]
+
+NOTHING_KEYED: Final[Keyed] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,9 @@ def estimated(
     subplan: Subplan,
     buffers: Mapping[int, BufferEstimate],
     own_content: BufferEstimate | None,
-    keyed: frozenset[Leaf] = frozenset(),
+    keyed: Keyed = NOTHING_KEYED,
 ) -> SubplanEstimate:
-    """The estimate of a subplan over these buffers, of which it reads some contents by key.
+    """The estimate of a subplan over these buffers, of which it reads some contents by these keys.
 
     Without its `own_content`: from scratch.
     """

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Final, assert_never
 
 import numpy as np
 
+from planner.algebra.columns import references
 from planner.cost.node import FiringInputs, Leaf, NodeEstimate
 from planner.cost.row_counts import Flags, Vector, presence
 from planner.cost.weights import Weights
 from planner.delta import weighted
+from planner.firing.states import NO_LOOKUPS, Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +96,19 @@ class Precondition:
 class LookUp:
     """A content of which only the rows with some keys are read: those that the rows of `keys` have.
 
-    `found`: the join or semi-join for which it is read; no more rows are found than it gives.
+    `found`: the join or semi-join for which it is read; no more rows are found than it gives. `by`: the
+    columns that it is looked up by; several sets of them where it is not known which.
     """
 
     leaf: Leaf
     when: Precondition
     keys: NodeEstimate
     found: NodeEstimate
+    by: frozenset[frozenset[int]] = frozenset()
+
+    def is_scanned(self, scanned: frozenset[Lookup]) -> bool:
+        """Whether its rows are scanned instead, because they are not kept by its key."""
+        return any((self.leaf[0], columns) in scanned for columns in self.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +123,12 @@ class Beside:
 class SubplanWork:
     """The parts of a subplan's work: nodes whose rows are joined or gathered, and when each part is done.
 
-    `keyed`: the leaves that are read by key; all others are scanned. `holding`: the nodes that keep rows in
-    memory until they are done.
+    `keyed`: the leaves that are read by key, and by which; all others are scanned. `holding`: the nodes that
+    keep rows in memory until they are done.
     """
 
     reads: frozenset[int]
-    keyed: frozenset[Leaf] = frozenset()
+    keyed: Mapping[Leaf, frozenset[frozenset[int]]] = field(default_factory=dict)
     changes: set[int] = field(default_factory=set)
     contents: Counter[tuple[Leaf, Precondition]] = field(default_factory=Counter)
     operators: Counter[Precondition] = field(default_factory=Counter)
@@ -128,8 +137,10 @@ class SubplanWork:
     holding: list[NodeEstimate] = field(default_factory=list)
     look_ups: list[LookUp] = field(default_factory=list)
 
-    def features(self, firing: FiringInputs, outcome: NodeEstimate) -> Features:
-        """The features of these firings, which write `outcome`."""
+    def features(
+        self, firing: FiringInputs, outcome: NodeEstimate, scanned: frozenset[Lookup] = NO_LOOKUPS
+    ) -> Features:
+        """The features of these firings, which write `outcome`, where no rows are kept for `scanned`."""
         none = np.zeros(len(firing.own_rows))
         arrived = {buffer: firing.buffers[buffer].change.gross for buffer in self.reads}
         jobs = presence(sum(arrived.values(), none))
@@ -139,23 +150,23 @@ class SubplanWork:
             likely[when] = presence(sum((arrived[buffer] for buffer in when.changed), none))
             for buffer, moment in when.filled:
                 likely[when] = likely[when] * presence(firing.buffers[buffer].at(moment).gross)
-        contents = (
+        look_ups = [one for one in self.look_ups if not one.is_scanned(scanned)]
+        contents = [
             count * firing.buffers[buffer].at(moment).gross * likely[when]
             for ((buffer, moment), when), count in self.contents.items()
-        )
-        keyed = (
-            firing.buffers[buffer].at(moment).gross * likely[one.when]
-            for one in self.look_ups
-            for buffer, moment in [one.leaf]
-        )
+        ]
+        contents += [
+            _content(firing, one) * likely[one.when] for one in self.look_ups if one.is_scanned(scanned)
+        ]
+        keyed = (_content(firing, one) * likely[one.when] for one in look_ups)
         return Features(
             jobs=jobs,
             operators=sum((count * likely[when] for when, count in self.operators.items()), none),
             changes=sum((arrived[buffer] for buffer in self.changes), none),
             contents=sum(contents, none),
             keyed=sum(keyed, none),
-            looked_up=sum((firing.rows(one.keys).gross * likely[one.when] for one in self.look_ups), none),
-            found=sum((_found(firing, one) * likely[one.when] for one in self.look_ups), none),
+            looked_up=sum((firing.rows(one.keys).gross * likely[one.when] for one in look_ups), none),
+            found=sum((_found(firing, one) * likely[one.when] for one in look_ups), none),
             joined=sum((firing.rows(node).gross for node in self.joined), none),
             gathered=sum((firing.rows(node).gross for node in self.gathered), none),
             written=(written := firing.rows(outcome).gross * jobs),
@@ -179,7 +190,8 @@ class SubplanWork:
                 self.changes.add(buffer)
             case weighted.Read(buffer=buffer, moment=moment):
                 if beside is not None and (buffer, moment) in self.keyed:
-                    self.look_ups.append(LookUp((buffer, moment), when, beside.keys, beside.join))
+                    by = _keys_of(beside.join, self.keyed[buffer, moment])
+                    self.look_ups.append(LookUp((buffer, moment), when, beside.keys, beside.join, by))
                 else:
                     self.contents[(buffer, moment), when] += 1
             case weighted.StepRef() | weighted.Rows():
@@ -221,10 +233,27 @@ class SubplanWork:
             self.add(input, when, beside)
 
 
+def _keys_of(join: NodeEstimate, keys: frozenset[frozenset[int]]) -> frozenset[frozenset[int]]:
+    """Those of the keys whose columns the join compares; all of them where it does none."""
+    match join.node:
+        case weighted.Pairs(condition=condition) | weighted.SemiJoin(condition=condition):
+            compared = references(condition)
+        case weighted.KeySemiJoin(keys=fields_):
+            compared = frozenset(key.column for key in fields_)
+        case _:
+            compared = frozenset()
+    return frozenset(key for key in keys if key <= compared) or keys
+
+
+def _content(firing: FiringInputs, look_up: LookUp) -> Vector:
+    """The rows of the content of which some are looked up."""
+    buffer, moment = look_up.leaf
+    return firing.buffers[buffer].at(moment).gross
+
+
 def _found(firing: FiringInputs, look_up: LookUp) -> Vector:
     """The rows that a look-up finds: no more than there are, and no more than are joined."""
-    buffer, moment = look_up.leaf
-    return np.minimum(firing.buffers[buffer].at(moment).gross, firing.rows(look_up.found).gross)
+    return np.minimum(_content(firing, look_up), firing.rows(look_up.found).gross)
 
 
 def _held(firing: FiringInputs, node: NodeEstimate) -> Vector:

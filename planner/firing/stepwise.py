@@ -37,7 +37,7 @@ from planner.delta.weighted import (
     Weighted,
     fields,
 )
-from planner.delta.weighted_tree import inputs, with_inputs, within
+from planner.delta.weighted_tree import inputs, with_inputs
 from planner.firing.driven import is_driven
 
 
@@ -96,19 +96,6 @@ def check_steps(subplan: Subplan, steps: Iterable[Step | LookUp]) -> None:
                 known[number] = columns
             case _:
                 assert_never(step)
-
-
-def looked_up_contents(subplan: Subplan) -> frozenset[tuple[int, Moment]]:
-    """The contents, by buffer and moment, of which the subplan scans nothing and looks up what it needs."""
-    steps = stepwise(subplan)
-    scanned = {
-        (node.buffer, node.moment)
-        for step in steps
-        if isinstance(step, Step)
-        for node in within(step.outcome)
-        if isinstance(node, Read)
-    }
-    return frozenset((step.buffer, step.moment) for step in steps if isinstance(step, LookUp)) - scanned
 
 
 Wanted: TypeAlias = tuple[Key, ...]

@@ -42,7 +42,7 @@ def due_run(simulation: Simulation, due: Due, learned: Learned = NOTHING_LEARNED
             for buffer, state in rows.found.items()
         }
         firing = estimate.firing(buffers, buffers[subplan.writes].before.rows)
-        features = estimate.work.features(firing, estimate.outcome)
+        features = estimate.work.features(firing, estimate.outcome, simulation.scanned)
         factor = learned.factor(subplan.writes, float(features.written[0]), from_scratch=False)
         works, _ = simulation.costs.works(
             subplan.writes, replace(features, written=features.written * factor)

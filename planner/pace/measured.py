@@ -56,7 +56,7 @@ def expected_features(
     _, estimate = simulation.estimates[place]
     buffers = {buffer: buffer_rows(of_buffer) for buffer, of_buffer in rows.items()}
     firing = estimate.firing(buffers, buffers[writes].before.rows)
-    return estimate.work.features(firing, estimate.outcome)
+    return estimate.work.features(firing, estimate.outcome, simulation.scanned)
 
 
 def predicted(features: Mapping[str, float], weights: Weights) -> float:

@@ -22,7 +22,7 @@ from planner.cost.subplan import SubplanEstimate, estimated
 from planner.cost.work import Features
 from planner.delta.weighted import DeltaPlan, Moment, NodeBuffer, Read, Subplan, TableBuffer
 from planner.delta.weighted_tree import within
-from planner.firing.stepwise import looked_up_contents
+from planner.firing.states import NO_LOOKUPS, Lookup, looked_up_keys
 from planner.pace.paths import Path
 from planner.pace.schedule import Arrivals
 
@@ -83,7 +83,8 @@ class Simulation:
     """Simulates periods of a plan; a subplan's period is remembered by the paces of all paths below it.
 
     `kinds`: the kinds of changes that come to each table, in proportion; `arrivals`: how many are expected.
-    `effort`: the operators that were simulated so far, one as often as the period of its subplan.
+    `effort`: the operators that were simulated so far, one as often as the period of its subplan. `scanned`:
+    the look-ups for which no rows are kept, so that contents are scanned.
     """
 
     plan: DeltaPlan
@@ -98,6 +99,7 @@ class Simulation:
     corrections: Corrections
     operators: tuple[int, ...]
     effort: int = 0
+    scanned: frozenset[Lookup] = NO_LOOKUPS
     _remembered: dict[int, dict[Pacing, SimulatedSubplan]] = field(
         init=False, default_factory=lambda: defaultdict(dict)
     )
@@ -194,7 +196,7 @@ class Simulation:
         own_before, own_after = contents[:-1], contents[1:]
         buffers[subplan.writes] = unchanging(own_before)
         firing = estimate.firing(buffers, own_before)
-        features = estimate.work.features(firing, estimate.outcome)
+        features = estimate.work.features(firing, estimate.outcome, self.scanned)
         begins = _begins_with_nothing(held.values(), own_before)
         if begins.any():
             features = features.replaced(begins, scratch.work.features(everything, scratch.outcome).later)
@@ -253,7 +255,7 @@ def simulation(
     for subplan in plan.subplans:
         scratch = estimated(subplan, known, None)
         known[subplan.writes] = outcome = _node(plan, subplan, scratch, known)
-        estimates.append((scratch, estimated(subplan, known, outcome, looked_up_contents(subplan))))
+        estimates.append((scratch, estimated(subplan, known, outcome, looked_up_keys(subplan))))
         places = under[subplan.writes] = set()
         for buffer in subplan.reads:
             places |= {len(paths)} | under.get(buffer, set())

@@ -16,7 +16,7 @@ from planner.algebra.statistics import ColumnStatistics
 from planner.cost.arrival import Range
 from planner.cost.estimate import BufferEstimate, Estimator
 from planner.cost.joins import split
-from planner.cost.node import BufferRows, FiringInputs, Leaf
+from planner.cost.node import BufferRows, FiringInputs
 from planner.cost.row_counts import (
     Change,
     Content,
@@ -30,6 +30,7 @@ from planner.cost.row_counts import (
     total,
 )
 from planner.cost.spread import Moves, Spread
+from planner.cost.subplan import NOTHING_KEYED, Keyed
 from planner.cost.sums import between, merged, paired, renewed, united
 from planner.cost.weights import Weights
 from planner.cost.work import FEATURES, Features, Precondition, SubplanWork, work
@@ -149,7 +150,7 @@ def read(buffer: int, moment: Moment, *columns: Field) -> Read:
 
 
 def estimated(
-    node: Weighted, firing: FiringInputs, *, many: float = 100.0, keyed: frozenset[Leaf] = frozenset()
+    node: Weighted, firing: FiringInputs, *, many: float = 100.0, keyed: Keyed = NOTHING_KEYED
 ) -> tuple[Features, RowCounts]:
     """What firings do for the node, and its rows: over buffers of up to 100 rows of so many values."""
     column = Spread(ColumnStatistics(many), Moves.NEVER, many, 0, 100.0, grows=True)
@@ -263,7 +264,7 @@ KEYED: Final[dict[str, tuple[Weighted, dict[str, float]]]] = {
 def test_what_is_read_by_key(name: str) -> None:
     """Its cost follows the keys that are looked up and the rows found, not the rows that there are."""
     node, expected = KEYED[name]
-    keyed = frozenset({(0, Moment.AFTER), (1, Moment.AFTER)})
+    keyed: Keyed = dict.fromkeys(((0, Moment.AFTER), (1, Moment.AFTER)), frozenset())
     done, given = estimated(node, firing(80.0, 100.0, change(20, 0, 0)), keyed=keyed)
     scanned, same = estimated(node, firing(80.0, 100.0, change(20, 0, 0)))
     assert given.gross[0] == same.gross[0]

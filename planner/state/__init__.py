@@ -1,0 +1,1 @@
+"""Which rows are kept between runs, within a budget of bytes."""
