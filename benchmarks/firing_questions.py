@@ -31,7 +31,7 @@ from executors.auto import AutoExecutor
 from executors.duckdb.arrangements import Room
 from executors.duckdb.executor import DuckDBExecutor
 from executors.executor import Executor
-from executors.settings import ARRANGEMENT_SPACE, IN_PROCESS_MEMORY
+from executors.settings import IN_PROCESS_MEMORY
 from executors.spark.executor import SparkExecutor
 from planner.cost import weights
 from planner.plan import Planned, plan
@@ -86,7 +86,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         """Room for arrangements beside what Spark leaves behind."""
-        room = Room(Path(self.laboratory.warehouse.root), ARRANGEMENT_SPACE)
+        room = Room(Path(self.laboratory.warehouse.root), 1 << 32)
         self.small = DuckDBExecutor(math.inf, IN_PROCESS_MEMORY, room)
 
     @property

@@ -19,12 +19,13 @@ from typing import Final
 from catalog.errors import Error
 from catalog.queries.arrangements import ArrangementRow
 from dialect.expressions.environment import Environment
-from executors.duckdb.abilities import limits, row_bytes, unwritten
+from executors.duckdb.abilities import keeping, limits, row_bytes, statements, unwritten
 from executors.duckdb.arrangements import Room
 from executors.duckdb.contents import FEWEST_ROWS
 from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import GaveUp, NotComputed, OutOfMemory
-from executors.executor import Buffers, Engine, Executor, Firing, Outcome
+from executors.executor import Buffers, Engine, Executor, Firing, Outcome, StateBudget
+from executors.machine import default_memory_budget
 from executors.rows import Schema
 from executors.settings import EngineSettings
 from executors.spark.executor import SparkEngine
@@ -46,7 +47,9 @@ class AutoEngine(Engine):
         self._settings = settings
         self._most_rows = math.inf if settings.in_process_rows is None else float(settings.in_process_rows)
         self._most_bytes = settings.in_process_memory
-        room = Room(settings.scratch, settings.arrangement_space)
+        budget = settings.memory_budget
+        self._memory_budget = default_memory_budget() if budget is None else budget
+        room = Room(settings.scratch, self._memory_budget)
         self._in_process = DuckDBExecutor(self._most_rows, self._most_bytes, room, fewest_held_rows)
         self._needs_spark = threading.Event()
 
@@ -66,10 +69,12 @@ class AutoEngine(Engine):
         spark = self._spark.engines(plan, schemas, environment)
         if self._most_rows == 0:
             return spark
+        written = statements(plan, schemas, environment)
         in_process = replace(
             limits(self._most_rows, self._most_bytes),
-            unable=unwritten(plan, schemas, environment),
+            unable=unwritten(written),
             row_bytes=row_bytes(plan, schemas),
+            keeping=keeping(written, schemas, self._memory_budget),
         )
         return (in_process, *spark)
 
@@ -80,7 +85,7 @@ class AutoEngine(Engine):
 
     def beside(self) -> AutoEngine:
         """The same bounds again, for another thread; nothing is kept to be read again."""
-        settings = replace(self._settings, arrangement_space=0)
+        settings = replace(self._settings, memory_budget=0)
         return AutoEngine(self._spark.beside(), settings, fewest_held_rows=sys.maxsize)
 
     def start(self, go_on: Callable[[], bool]) -> AutoExecutor:
@@ -179,6 +184,10 @@ class AutoExecutor(Executor):
     def kept(self, folder: str) -> Sequence[ArrangementRow]:
         """What is kept in this process."""
         return self._in_process.kept(folder)
+
+    def allow(self, states: StateBudget) -> None:
+        """Keep no more in this process."""
+        self._in_process.allow(states)
 
     def interrupt(self) -> None:
         """End what either does now."""

@@ -6,9 +6,10 @@ An engine is one folder beside this file and one line in `engines.py`;
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, assert_never
+from typing import Final, Protocol, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -95,6 +96,25 @@ class Folder:
     offset: int
 
 
+StateName: TypeAlias = tuple[str, frozenset[str]]
+"""A content that is kept by a key: the name of its buffer, and of its columns in files."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateBudget:
+    """What a query may keep to look rows up: so many bytes in all, and nothing of what is `dropped`.
+
+    What several queries keep is paid by one of them.
+    """
+
+    query: str = ""
+    most_bytes: float = math.inf
+    dropped: frozenset[StateName] = frozenset()
+
+
+UNBOUNDED: Final = StateBudget()
+
+
 @dataclass(frozen=True, slots=True)
 class Firing:
     """A subplan and how far it reads, buffer by buffer; its own range says what it wrote so far.
@@ -103,6 +123,7 @@ class Firing:
     was taken back, so that none can raise an error.
     Without a `folder` the outcome has to be handed over in memory, however large it is.
     `engine`: the name of the engine that is to compute it, where there are several; none: whichever can.
+    `states`: what may be kept to look rows up.
     """
 
     subplan: Subplan
@@ -113,6 +134,7 @@ class Firing:
     consolidate: bool = False
     folder: Folder | None = None
     engine: str = ""
+    states: StateBudget = UNBOUNDED
 
     @property
     def schema(self) -> Schema:
@@ -150,7 +172,7 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """An engine that has been started, used by one thread; `interrupt` and `kept` alone are for others.
+    """An engine that has been started, used by one thread; others may call `interrupt`, `kept` and `allow`.
 
     Whatever goes wrong is an error of `catalog.errors`: EngineLost where the executor is of no more use.
     """
@@ -177,6 +199,10 @@ class Executor(Protocol):
     def kept(self, folder: str) -> Sequence[ArrangementRow]:
         """The rows of buffers below a folder that are kept to be looked up; any thread may ask."""
         return ()
+
+    def allow(self, states: StateBudget) -> None:
+        """Keep no more for a query than this from now on; any thread may say so."""
+        return
 
     def interrupt(self) -> None:
         """End what it does now, with an error; it can be used again."""

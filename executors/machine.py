@@ -33,6 +33,12 @@ def default_memory() -> int:
     return min(max(memory_bytes() // 3, LEAST_MEMORY), MOST_MEMORY)
 
 
+def default_memory_budget() -> int:
+    """A quarter of the machine's memory, for rows that are kept by key: most of them lie in files that are
+    mapped, whose pages the system may take back."""
+    return memory_bytes() // 4
+
+
 def require_memory(wanted: int) -> None:
     """Refuse an amount of memory with which Java would not start, or that this machine does not have."""
     _require(

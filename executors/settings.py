@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 IN_PROCESS_MEMORY: Final = 2**30
-ARRANGEMENT_SPACE: Final = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +15,8 @@ class EngineSettings:
     """Which engine computes, a directory for what it leaves behind, and what was asked for Spark.
 
     `in_process_memory` bounds the bytes that a firing in this process may use, `in_process_rows`, if anybody
-    gives it, the changed rows that it may read; `arrangement_space` the bytes of the rows that are kept to be
-    looked up by key.
+    gives it, the changed rows that it may read; `memory_budget` the bytes of the rows that are kept to be
+    looked up by key, a part of the machine's memory if nobody gives it.
     `spark_memory` counts bytes too. `engine` is one of `executors.engines.ENGINES`.
     """
 
@@ -27,7 +26,7 @@ class EngineSettings:
     spark_memory: int | None = None
     in_process_rows: int | None = None
     in_process_memory: int = IN_PROCESS_MEMORY
-    arrangement_space: int = ARRANGEMENT_SPACE
+    memory_budget: int | None = None
     engine: str = "auto"
 
     def to_values(self) -> dict[str, Any]:

@@ -124,20 +124,37 @@ CREATE OR REPLACE VIEW gavial.states AS
                 ELSE coalesce(p.text, 'part') || ' ' || substring(a.buffer FROM '[0-9]+$') END AS state,
            gavial.names_of_attributes(t.relation, a.key) AS key,
            gavial.names_of_attributes(t.relation, a.columns) AS columns,
-           a.kept, a.why, a.predicted_bytes, a.bytes, a.rows,
+           a.kept, CASE WHEN a.kept THEN coalesce(d.why, a.why) ELSE a.why END AS why,
+           coalesce(d.predicted_bytes, a.predicted_bytes) AS predicted_bytes, a.bytes, a.rows,
            CASE WHEN t.relation IS NOT NULL THEN pg_lsn '0/0' + a.reached END AS position,
            a.uses, a.last_used
     FROM gavial.arrangements a
     LEFT JOIN gavial.sources t ON a.buffer = 'table-' || t.relation::oid
-    LEFT JOIN gavial.subplans p ON a.buffer = format('node-%s-%s', p.query_id, p.subplan);
-COMMENT ON VIEW gavial.states IS 'rows that are kept between runs to look them up by key: of tables, for all queries that read them, and of parts of queries';
-COMMENT ON COLUMN gavial.states.query_id IS 'the standing query of which it is a part; null for a table';
+    LEFT JOIN gavial.subplans p ON a.buffer = format('node-%s-%s', p.query_id, p.subplan)
+    LEFT JOIN LATERAL (
+        SELECT string_agg(DISTINCT c.why, '; ') AS why, max(c.predicted_bytes) AS predicted_bytes
+        FROM gavial.decided_states c
+        WHERE c.kept AND c.buffer = a.buffer AND c.key @> a.key AND c.key <@ a.key) d ON true
+    UNION ALL
+    SELECT c.query_id,
+           CASE WHEN c.buffer LIKE 'table-%' THEN coalesce(t.relation::text, c.buffer)
+                ELSE coalesce(p.text, 'part') || ' ' || substring(c.buffer FROM '[0-9]+$') END,
+           gavial.names_of_attributes(t.relation, c.key), NULL, false,
+           CASE WHEN c.kept THEN 'it is kept from the next look-up on: ' ELSE '' END || c.why,
+           c.predicted_bytes, 0, 0, NULL, 0, NULL
+    FROM gavial.decided_states c
+    LEFT JOIN gavial.sources t ON c.buffer = 'table-' || t.relation::oid
+    LEFT JOIN gavial.subplans p ON c.buffer = format('node-%s-%s', p.query_id, p.subplan)
+    WHERE NOT c.kept OR NOT EXISTS (
+        SELECT FROM gavial.arrangements a WHERE c.buffer = a.buffer AND c.key @> a.key AND c.key <@ a.key);
+COMMENT ON VIEW gavial.states IS 'rows that are kept between runs to look them up by key, and those that a query does without: of tables, for all queries that read them, and of parts of queries';
+COMMENT ON COLUMN gavial.states.query_id IS 'the standing query of which it is a part, or which does without it; null for rows of a table that are kept';
 COMMENT ON COLUMN gavial.states.state IS 'what the rows are of: a table, or a part of the query as gavial.subplans has it, with its number';
 COMMENT ON COLUMN gavial.states.key IS 'columns that rows are looked up by';
 COMMENT ON COLUMN gavial.states.columns IS 'columns that are kept of each row';
 COMMENT ON COLUMN gavial.states.kept IS 'whether it is there; else rows are scanned';
 COMMENT ON COLUMN gavial.states.why IS 'why it is kept, or is not';
-COMMENT ON COLUMN gavial.states.predicted_bytes IS 'size expected before it was made';
+COMMENT ON COLUMN gavial.states.predicted_bytes IS 'size expected at the end of the period';
 COMMENT ON COLUMN gavial.states.bytes IS 'size now, in memory and on disk';
 COMMENT ON COLUMN gavial.states.rows IS 'number of rows now';
 COMMENT ON COLUMN gavial.states.position IS 'position in the WAL up to which it has a table''s changes; newer ones are scanned';

@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 from catalog.errors import EngineLost, Error
 from catalog.queries.arrangements import ArrangementRow
 from coordinator.failures import Reports
-from executors.executor import Engine, Executor
+from coordinator.firing.memory_shares import MemoryShares
+from executors.executor import Engine, Executor, StateBudget
 from sources.warehouse.warehouse import error_of
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class EngineThread:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.shares = MemoryShares()
         self._executor: Executor | None = None
         self._warmed = False
         self._refused: Refused | None = None
@@ -91,6 +93,11 @@ class EngineThread:
         """The rows of buffers below a folder that are kept to be looked up."""
         executor = self._executor
         return () if executor is None else executor.kept(folder)
+
+    def allow(self, states: StateBudget) -> None:
+        """Keep no more for a query than this."""
+        if (executor := self._executor) is not None:
+            executor.allow(states)
 
     def warm(self) -> None:
         """Start the executor before there is work, so that the first work need not wait."""

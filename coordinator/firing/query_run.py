@@ -15,7 +15,7 @@ from coordinator.firing.outcome_files import OutcomeFiles
 from coordinator.firing.progress import Progress
 from coordinator.firing.specialised_subplans import specialised
 from coordinator.firing.work import Offsets, Work
-from executors.executor import Executor, Firing, Outcome, Range
+from executors.executor import UNBOUNDED, Executor, Firing, Outcome, Range, StateBudget
 from executors.passing import pass_on
 from executors.rows import arrow_schema
 from planner.cost.engines import Choice
@@ -36,6 +36,7 @@ class QueryRun:
     """One run. Its number is the position of the rows that it writes.
 
     `consolidate`: rows that were deleted since are not read. `engine_for`: the engine of a subplan.
+    `states`: what may be kept to look rows up.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class QueryRun:
         consolidate: bool = False,
         progress: Progress | None = None,
         engine_for: ChooseEngine = any_engine,
+        states: StateBudget = UNBOUNDED,
     ) -> None:
         self._executor = executor
         self._work = work
@@ -57,6 +59,7 @@ class QueryRun:
         self._number = number
         self._consolidate = consolidate
         self._engine_for = engine_for
+        self._states = states
         self._progress = progress or Progress(len(work.plan.subplans))
         self._offsets = dict(offsets)
         self._batches: list[Batch] = []
@@ -153,5 +156,6 @@ class QueryRun:
             consolidate=self._consolidate,
             folder=files.folder(),
             engine=engine,
+            states=self._states,
         )
         return self._executor.fire(firing, needed)

@@ -44,7 +44,7 @@ class PeriodEstimate:
             return self
         arrivals = {table.table: old.arrivals[table.number] for table in old.tables}
         simulation = simulated(old.plan, old.statistics, arrivals, old.costs, old.corrections, kinds)
-        return replace(self, simulation=simulation)
+        return replace(self, simulation=replace(simulation, scanned=old.scanned))
 
     def measurements(self, fired: RunOutcome, fresh: FreshRows = NOTHING_READ) -> tuple[Measurement, ...]:
         """The measurements of each subplan that had anything to do; `fresh`: before it ran."""

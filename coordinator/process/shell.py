@@ -62,6 +62,7 @@ from coordinator.results.lost_files import loss_behind
 from coordinator.results.pace_choice import PaceChoice
 from coordinator.results.positions_in_use import PositionsInUse
 from coordinator.results.publication import Result, publish
+from coordinator.results.state_keeping import StateKeeping
 from coordinator.verify.verifications import Verifications
 from sources.warehouse.site import CaptureSite
 
@@ -90,7 +91,8 @@ class DatabaseShell:
         self._position = position
         self._stop = stop
         self._queries = KnownQueries(site, engine, stop)
-        self._paces = PaceChoice(site, self._queries)
+        self._states = StateKeeping(site, engine)
+        self._paces = PaceChoice(site, self._queries, self._states)
         self._verifications = Verifications(site.address, position, self._queries, positions)
         self._discarded = discarded
         self._arrangements = ListedArrangements(site, engine)
@@ -122,6 +124,7 @@ class DatabaseShell:
             is_kept = self._queries.until_changed(connection, query)
             require_copied_before(connection, query.id, position)
             require_unlocked(connection, standing.prepared.result_table.relation)
+            self._states.before_run(connection, standing, query)
             computed = compute(
                 standing,
                 connection,
@@ -190,6 +193,7 @@ class DatabaseShell:
             case Forget(queries=gone, history=history):
                 self._queries.forget(gone)
                 self._paces.forget(gone)
+                self._states.forget(gone)
                 self.collect_garbage()
                 if history:
                     forget_history(self._connection)
@@ -226,6 +230,7 @@ class DatabaseShell:
         try:
             standing = self._queries.get(connection, query)
             is_wanted = self._queries.until_changed(connection, query)
+            self._states.before_run(connection, standing, query)
             garbage = run_early(
                 standing=standing,
                 connection=connection,

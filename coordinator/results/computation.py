@@ -128,6 +128,7 @@ def _compute(
             consolidate=how.rebuild,
             progress=progress,
             engine_for=engine_for,
+            states=standing.state_budget,
         ).fire(position)
 
     try:

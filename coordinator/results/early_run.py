@@ -61,6 +61,7 @@ def run_early(
             number=number,
             consolidate=consolidate or rebuild,
             engine_for=judged.engine_for(standing.fresh, consolidates=consolidate or rebuild),
+            states=standing.state_budget,
         )
         return run.fire(position, None if rebuild else due)
 

@@ -37,12 +37,14 @@ from coordinator.decide.drift import Worked, arrivals_have_drifted
 from coordinator.planning.costs import engines_to_keep, fitted, fitted_to_subplans, weights_by_engine
 from coordinator.planning.expected_rows import expected_arrivals
 from coordinator.planning.period_estimate import PeriodEstimate, at_the_beginning
+from coordinator.planning.query_states import complete_tables
 from coordinator.planning.recording import paths_to_save, subplan_texts
 from coordinator.planning.statistics import read_statistics
 from coordinator.results.failing import contained
 from coordinator.results.known_queries import KnownQueries
 from coordinator.results.query import StandingQuery
 from coordinator.results.run_costs import arriving_kinds, experience_of
+from coordinator.results.state_keeping import StateKeeping
 from planner.algebra.statistics import Statistics
 from planner.cost.engines import Costs, EngineLimits
 from planner.cost.weights import Weights
@@ -51,6 +53,7 @@ from planner.pace.knobs import knobs_of
 from planner.pace.schedule import Arrivals, Schedule, goal_of, is_wish
 from planner.pace.scratch import scratch_run
 from planner.pace.simulation import Corrections
+from planner.state.together import together
 from sources.warehouse.site import CaptureSite
 
 log = logging.getLogger(__name__)
@@ -69,9 +72,10 @@ class _Beginning:
 class PaceChoice:
     """Chooses the paces of a query's period from what the catalog knows, and stores them."""
 
-    def __init__(self, site: CaptureSite, known: KnownQueries) -> None:
+    def __init__(self, site: CaptureSite, known: KnownQueries, states: StateKeeping) -> None:
         self._site = site
         self._known = known
+        self._states = states
         self._beginnings: dict[UUID, _Beginning] = {}
         self._weights: Mapping[str, Weights] | None = None
         self._fitted = float("-inf")
@@ -119,12 +123,21 @@ class PaceChoice:
         learned = experience_of(connection, query.id, costs)
         recompute = learned.computing_work(scratch_run(simulation, None, learned.written, consolidates=True))
         knobs = knobs_of(goal.paces, simulation)
-        schedule = scheduled(simulation, goal, knobs, recompute_work=recompute)
+        states = self._states.known(standing, _complete(connection, query, standing))
+        chosen = together(
+            simulation,
+            states,
+            self._states.budget(standing, query),
+            lambda period: scheduled(period, goal, knobs, recompute_work=recompute),
+            goal.recomputes,
+        )
+        schedule = chosen.schedule
         comes = any(arriving.changed for arriving in arrivals.values())
         with held_epoch(connection, self._site.epoch):
             lock_query(connection, query.id)
             save_paces(connection, query.id, paths_to_save(schedule, prepared.work.plan))
             save_expected(connection, query.id, _rows(standing, arrivals))
+            self._states.keep(connection, standing, chosen, states)
             save_outlook(
                 connection,
                 query.id,
@@ -135,7 +148,7 @@ class PaceChoice:
                 reachable=_is_reachable(schedule, costs, comes),
             )
         self._known.foresee(name for subplan in schedule.subplans for name in subplan.engines)
-        standing.estimate = PeriodEstimate(simulation, schedule, prepared.work.tables)
+        standing.estimate = PeriodEstimate(chosen.simulation, schedule, prepared.work.tables)
         standing.arrived = {}
 
     def _statistics(
@@ -191,6 +204,11 @@ def _arrivals(
     known = known_arrivals(connection, query.id, tables.values())
     zone = query.settings.get("TimeZone", "UTC")
     return expected_arrivals(tables, query.options, zone, known, period)
+
+
+def _complete(connection: Connection, query: Running, standing: StandingQuery) -> frozenset[TableName]:
+    tables = {table.name: table.oid for table in standing.prepared.tables}
+    return complete_tables(tables, query.options, known_arrivals(connection, query.id, tables.values()))
 
 
 def _rows(standing: StandingQuery, arrivals: Mapping[TableName, Arrivals]) -> Mapping[int, float]:

@@ -11,6 +11,7 @@ from psycopg import Connection
 
 from catalog.capture.defaults import defaults_of
 from catalog.capture.store import manifest, name_batches
+from catalog.postgres.schema import TableName
 from catalog.postgres.signatures import Signatures
 from catalog.queries.computed import forget_batches_like
 from catalog.queries.executions import (
@@ -47,6 +48,7 @@ from coordinator.planning.period_estimate import PeriodEstimate
 from coordinator.planning.prepared import Prepared, prepare
 from coordinator.planning.prices import Prices, chooses_itself
 from coordinator.planning.publishing_cost import Published, ResultRows
+from coordinator.planning.query_states import state_budget
 from coordinator.publish.computed_rows import FEW_ROWS
 from coordinator.publish.locks import add_columns, lock_result
 from coordinator.publish.processor import PublishingClock
@@ -55,10 +57,26 @@ from coordinator.publish.row_places import RowPlaces
 from coordinator.results.computed_changes import ComputedChanges
 from coordinator.results.paced_paths import paced_paths
 from coordinator.results.run_costs import RunRows, arriving_kinds, first_estimate, first_price, run_prices
+from executors.executor import StateBudget
 from planner.cost.engines import EngineLimits
 from planner.delta.methods import methods_of
+from planner.firing.states import State
 from planner.pace.paths import Path
+from planner.state.choose import UNLIMITED, Options, StateChoice, unchosen
 from sources.warehouse.site import CaptureSite
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStates:
+    """What a query keeps to look rows up, what that was chosen from, and the tables that were complete.
+
+    `measured`: the bytes of what it keeps, or has tried to keep.
+    """
+
+    choice: StateChoice = field(default_factory=lambda: unchosen(UNLIMITED))
+    options: Options | None = None
+    complete: frozenset[TableName] = frozenset()
+    measured: Mapping[State, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -67,7 +85,7 @@ class StandingQuery:
     runs are judged by that `at_first`. `arrived`: the rows of the period that ended last, until its
     estimates are corrected by them. `is_outgrown`: its plan has to be replaced. `engines`: those that may
     compute its subplans. `fresh`: the rows that these have not read as contents yet. `result_rows`: how many
-    the result had when it was published last by this process."""
+    the result had when it was published last by this process. `states`: what it keeps between runs."""
 
     site: CaptureSite
     engine: EngineThread
@@ -83,6 +101,7 @@ class StandingQuery:
     places: RowPlaces = field(default_factory=RowPlaces)
     fresh: FreshRows = field(default_factory=lambda: NOTHING_READ)
     result_rows: int | None = None
+    states: QueryStates = field(default_factory=QueryStates)
 
     @staticmethod
     def plan(
@@ -114,6 +133,11 @@ class StandingQuery:
     def work(self) -> Work:
         """The plan of the query, and how its buffers are stored."""
         return self.prepared.work
+
+    @property
+    def state_budget(self) -> StateBudget:
+        """What runs may keep for it."""
+        return state_budget(self.work, self.states.choice)
 
     @property
     def begins_from_scratch(self) -> bool:

@@ -133,8 +133,7 @@ OPTIONS: Final = {
             parse_budget,
             "a size with its unit, such as '512MB', 0, or 'unlimited'",
             "unlimited",
-            "size of the intermediate state that is kept while the query is idle (no effect yet)",
-            works=False,
+            "size of what is kept between runs to look rows up by key: what saves most is kept",
         ),
         Option(
             "TRIGGER",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import fmean
-from typing import Final
+from typing import Final, TypeAlias
 
 from dialect.duckdb.rendered import NotWritten
 from dialect.expressions.environment import Environment
-from executors.duckdb.compile import compile_subplan
+from executors.duckdb.arrangement import BESIDE
+from executors.duckdb.arrangements import FEWEST_ROWS
+from executors.duckdb.compile import LookedUp, Statement, compile_subplan
 from executors.duckdb.widths import width
 from executors.rows import Schema
-from planner.cost.engines import EngineLimits
+from planner.cost.engines import EngineLimits, Keeping
 from planner.cost.weights import IN_PROCESS
-from planner.delta.weighted import DeltaPlan
+from planner.delta.weighted import DeltaPlan, Subplan
 
 READ_TO_CHANGED: Final = 10
 """A firing may read so many times as many rows as may have changed: most of them are only looked at."""
@@ -45,12 +47,42 @@ def row_bytes(plan: DeltaPlan, schemas: Mapping[int, Schema]) -> Mapping[int, fl
     }
 
 
-def unwritten(plan: DeltaPlan, schemas: Mapping[int, Schema], environment: Environment) -> Mapping[int, str]:
+Statements: TypeAlias = Mapping[int, Statement | str]
+"""How each subplan is computed, by the buffer that it writes; or why it cannot be."""
+
+
+def statements(plan: DeltaPlan, schemas: Mapping[int, Schema], environment: Environment) -> Statements:
+    """The subplans as they are written for DuckDB."""
+    return {subplan.writes: _statement(subplan, schemas, environment) for subplan in plan.subplans}
+
+
+def unwritten(statements: Statements) -> Mapping[int, str]:
     """The subplans that are not written for DuckDB, by the buffers that they write, and why."""
-    reasons = {}
-    for subplan in plan.subplans:
-        try:
-            compile_subplan(subplan, schemas, environment)
-        except NotWritten as reason:
-            reasons[subplan.writes] = f"not written for {IN_PROCESS}: {reason}"
-    return reasons
+    return {
+        writes: f"not written for {IN_PROCESS}: {statement}"
+        for writes, statement in statements.items()
+        if isinstance(statement, str)
+    }
+
+
+def keeping(statements: Statements, schemas: Mapping[int, Schema], most_bytes: float) -> Keeping:
+    """What it can keep to look rows up, in so many bytes."""
+    lookups = frozenset(
+        (step.buffer, frozenset(column for column, _ in step.key))
+        for statement in statements.values()
+        if isinstance(statement, Statement)
+        for step in statement.steps
+        if isinstance(step, LookedUp)
+    )
+    widths = {
+        buffer: {column: float(width(storage)) for column, storage in schema.items()}
+        for buffer, schema in schemas.items()
+    }
+    return Keeping(lookups, widths, BESIDE, FEWEST_ROWS, most_bytes)
+
+
+def _statement(subplan: Subplan, schemas: Mapping[int, Schema], environment: Environment) -> Statement | str:
+    try:
+        return compile_subplan(subplan, schemas, environment)
+    except NotWritten as reason:
+        return str(reason)

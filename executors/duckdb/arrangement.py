@@ -34,7 +34,7 @@ from executors.duckdb.widths import width
 from executors.rows import WEIGHT
 
 _READ_ROWS: Final = 1 << 18
-_BESIDE: Final = 20
+BESIDE: Final = 20
 """Bytes of a row besides its columns: the weight, the number of its file, the hash of its key."""
 
 
@@ -65,7 +65,8 @@ class Arrangement:
 
     `files`: the number of each file that it has; `numbers`: how many have been given. A file that is lost,
     because its rows were merged into another one, loses its number, and its rows go when their run is merged.
-    `last_use` counts firings, `last_used` is a Unix time.
+    `last_use` counts firings, `last_used` is a Unix time. `queries`: who keep it;
+    the first pays for it.
     """
 
     by: ArrangedBy
@@ -78,6 +79,7 @@ class Arrangement:
     uses: int = 0
     last_use: int = 0
     last_used: float | None = None
+    queries: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -92,7 +94,7 @@ class Arrangement:
     @property
     def width(self) -> int:
         """About how many bytes a row takes."""
-        return sum(map(width, self.columns.values())) + _BESIDE
+        return sum(map(width, self.columns.values())) + BESIDE
 
     def has(self, columns: Mapping[str, Storage]) -> bool:
         """Whether these columns are among its own, stored in the same way."""

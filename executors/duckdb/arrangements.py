@@ -24,7 +24,8 @@ from catalog.queries.arrangements import ArrangementRow
 from executors.duckdb.arrangement import ArrangedBy, Arrangement, KeyColumn
 from executors.duckdb.idle import given_up
 from executors.duckdb.sorted_run import Hashes
-from executors.duckdb.whole_files import WholeFiles
+from executors.duckdb.whole_files import WholeFiles, state_name
+from executors.executor import UNBOUNDED, StateBudget, StateName
 from sources.warehouse.warehouse import offset_of
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,10 @@ is tried again after as many."""
 
 COMPARED: Final = "GAVIAL_COMPARE_LOOK_UPS" in os.environ
 """Whether each look-up is computed a second time, by a scan, and must find the same: a mode for tests."""
+
+
+NO_ROOM: Final = "--memory-budget has no room for them"
+NO_BUDGET: Final = "the memory budget of the query has no room for them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,11 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """An arrangement that is done without, since which firing and why; what it had been expected to take."""
+    """An arrangement that is done without, since which firing, for which query and why; what it had been
+    expected to take."""
 
     firing: int
+    query: str
     why: str
     columns: Sequence[str]
     bytes: int
@@ -86,7 +93,8 @@ class Arrangements:
         self._room = room
         self._lock = threading.Lock()
         self._kept: dict[ArrangedBy, Arrangement] = {}
-        self._in_work: set[ArrangedBy] = set()
+        self._in_work: dict[ArrangedBy, Arrangement] = {}
+        self._budgets: dict[str, StateBudget] = {}
         self._apart: set[ArrangedBy] = set()
         self._refused: dict[ArrangedBy, _Refusal] = {}
         self._firings = 0
@@ -94,9 +102,33 @@ class Arrangements:
         self._database: duckdb.DuckDBPyConnection | None = None
         self._is_closed = False
 
-    def begin(self) -> None:
-        """Begin a firing."""
+    def begin(self, states: StateBudget = UNBOUNDED) -> None:
+        """Begin a firing of a query that may keep this."""
         self._firings += 1
+        self.allow(states)
+
+    def allow(self, states: StateBudget) -> None:
+        """Keep no more than this for a query; what it may not keep goes, or another one pays for it."""
+        with self._lock:
+            if self._budgets.get(states.query) == states:
+                return
+            self._budgets[states.query] = states
+            self._refused = {
+                by: refusal for by, refusal in self._refused.items() if refusal.query != states.query
+            }
+            before = len(self._kept)
+            for by, arrangement in tuple(self._kept.items()):
+                if _name(by) in states.dropped and states.query in arrangement.queries:
+                    self._release(arrangement, states.query)
+            own = sorted(self._paid_by(states.query), key=lambda one: one.last_use)
+            excess = sum(one.bytes for one in own) - states.most_bytes
+            for arrangement in own:
+                if excess > 0:
+                    excess -= arrangement.bytes
+                    self._release(arrangement, states.query)
+            has_dropped = len(self._kept) < before
+        if has_dropped:
+            failpoint("arrangement: dropped")
 
     def find(
         self,
@@ -104,17 +136,21 @@ class Arrangements:
         files: WholeFiles,
         key: tuple[KeyColumn, ...],
         hashes: Hashes,
+        states: StateBudget = UNBOUNDED,
     ) -> Found:
         """The rows of these files whose key has one of these hashes, and perhaps others."""
         by, columns = ArrangedBy(files.folder, key), files.columns
         if by in self._apart:
             by = replace(by, only=tuple(sorted(columns)))
-        arrangement = self._arranged(connection, by, files)
+        arrangement = self._arranged(connection, by, files, states)
         if arrangement is None or not arrangement.has(columns):
             return Found((), tuple(files.rows))
-        arrangement.uses += 1
-        arrangement.last_use = self._firings
-        arrangement.last_used = time.time()
+        with self._lock:
+            arrangement.uses += 1
+            arrangement.last_use = self._firings
+            arrangement.last_used = time.time()
+            if states.query not in arrangement.queries:
+                arrangement.queries = (*arrangement.queries, states.query)
         batches = arrangement.find(tuple(files.rows), hashes, tuple(columns))
         return Found(batches, tuple(path for path in files.rows if path not in arrangement.files))
 
@@ -153,7 +189,7 @@ class Arrangements:
                 self._database.interrupt()
 
     def _arranged(
-        self, connection: duckdb.DuckDBPyConnection, by: ArrangedBy, files: WholeFiles
+        self, connection: duckdb.DuckDBPyConnection, by: ArrangedBy, files: WholeFiles, states: StateBudget
     ) -> Arrangement | None:
         """The arrangement as it is now, after few rows were added, or many are being added."""
         with self._lock:
@@ -165,13 +201,14 @@ class Arrangements:
         wanted = present
         if wanted is None or not wanted.has(files.columns):
             asked = {**(present.columns if present is not None else {}), **files.columns}
-            wanted = Arrangement(by, asked, self._room.directory)
+            queries = present.queries if present is not None else (states.query,)
+            wanted = Arrangement(by, asked, self._room.directory, queries=queries)
         missing = {path: rows for path, rows in files.rows.items() if path not in wanted.files}
         if not missing or not self._has_room(wanted, sum(missing.values())):
             return present
         if sum(missing.values()) > self._room.at_once:
             with self._lock:
-                self._in_work.add(by)
+                self._in_work[by] = wanted
             self._maker.submit(self._make, wanted, missing)
             return present
         self._add(connection, wanted, missing)
@@ -190,7 +227,7 @@ class Arrangements:
             finally:
                 with self._lock:
                     self._database = None
-                    self._in_work.discard(arrangement.by)
+                    self._in_work.pop(arrangement.by, None)
 
     def _add(
         self, connection: duckdb.DuckDBPyConnection, arrangement: Arrangement, missing: Mapping[str, int]
@@ -216,7 +253,14 @@ class Arrangements:
             return
         failpoint("arrangement: caught up" if arrangement.files else "arrangement: made")
         with self._lock:
-            if not self._is_closed:
+            if self._is_closed:
+                return
+            is_dropped, has_budget = self._is_dropped(added), self._excess(added, added.bytes) <= 0
+            if is_dropped or not has_budget:
+                self._kept.pop(by, None)
+            if not has_budget:
+                self._refuse(replace(added, expected_bytes=added.bytes), NO_BUDGET)
+            elif not is_dropped:
                 self._kept[by] = added
                 self._refused.pop(by, None)
 
@@ -224,7 +268,8 @@ class Arrangements:
         """Do without for a while, and say it once."""
         by, before = arrangement.by, self._refused.get(arrangement.by)
         columns = tuple(arrangement.columns)
-        self._refused[by] = _Refusal(self._firings, why, columns, arrangement.expected_bytes)
+        query = arrangement.queries[0] if arrangement.queries else ""
+        self._refused[by] = _Refusal(self._firings, query, why, columns, arrangement.expected_bytes)
         if before is None or before.why != why:
             log.warning("the rows of %s are not kept by key, so that they are scanned: %s", by.folder, why)
 
@@ -233,17 +278,50 @@ class Arrangements:
         arrangement.expected_bytes = needed = arrangement.bytes + rows * arrangement.width
         with self._lock:
             others = [other for by, other in self._kept.items() if by != arrangement.by]
-            excess = needed + sum(other.bytes for other in others) - self._room.most_bytes
-            gone = given_up(others, excess, used_before=self._firings - IDLE_FIRINGS)
-            has_room = gone is not None
-            for other in gone or ():
-                del self._kept[other.by]
+            sizes = {other.by: other.bytes for other in others}
+            sizes |= {by: other.expected_bytes for by, other in self._in_work.items()}
+            excess = needed + sum(sizes.values()) - self._room.most_bytes
+            has_budget = self._excess(arrangement, needed) <= 0
+            idle = given_up(others, excess, used_before=self._firings - IDLE_FIRINGS) if has_budget else None
+            gone = list(idle or ())
+            has_room = idle is not None
             if not has_room:
-                gone = [self._kept.pop(arrangement.by)] if arrangement.by in self._kept else []
-                self._refuse(arrangement, "--arrangement-space has no room for them")
+                gone = [self._kept[arrangement.by]] if arrangement.by in self._kept else []
+                self._refuse(arrangement, NO_ROOM if has_budget else NO_BUDGET)
+            for other in gone:
+                del self._kept[other.by]
         if gone:
             failpoint("arrangement: dropped")
         return has_room
+
+    def _excess(self, arrangement: Arrangement, needed: int) -> float:
+        """By how many bytes who pays for an arrangement would be above the budget, if it took so many."""
+        query = arrangement.queries[0]
+        sizes = {other.by: other.bytes for other in self._paid_by(query)}
+        for other in self._in_work.values():
+            if other.queries[:1] == (query,):
+                sizes[other.by] = other.expected_bytes
+        sizes[arrangement.by] = needed
+        return sum(sizes.values()) - self._budgets.get(query, UNBOUNDED).most_bytes
+
+    def _is_dropped(self, arrangement: Arrangement) -> bool:
+        """Whether who pays for an arrangement keeps it no more."""
+        name = _name(arrangement.by)
+        return name in self._budgets.get(arrangement.queries[0], UNBOUNDED).dropped
+
+    def _paid_by(self, query: str) -> list[Arrangement]:
+        """The arrangements that a query pays for."""
+        return [one for one in self._kept.values() if one.queries[:1] == (query,)]
+
+    def _release(self, arrangement: Arrangement, query: str) -> None:
+        """Keep an arrangement no more for a query: it goes, or the next one that has room pays for it."""
+        arrangement.queries = tuple(other for other in arrangement.queries if other != query)
+        if not arrangement.queries or self._excess(arrangement, arrangement.bytes) > 0:
+            self._kept.pop(arrangement.by, None)
+
+
+def _name(by: ArrangedBy) -> StateName:
+    return state_name(by.folder, (column.name for column in by.key))
 
 
 def _reason(error: Exception) -> str:

@@ -21,7 +21,7 @@ from executors.duckdb.contents import FEWEST_ROWS, Contents
 from executors.duckdb.database import open_database
 from executors.duckdb.inputs import Statements
 from executors.duckdb.stepping import GaveUp, NotComputed, OutOfMemory, Stepping
-from executors.executor import Buffers, Firing, Outcome
+from executors.executor import Buffers, Firing, Outcome, StateBudget
 from executors.rows import Schema, arrow_schema
 from planner.cost.weights import IN_PROCESS
 from planner.delta.weighted import Subplan
@@ -116,6 +116,11 @@ class DuckDBExecutor:
     def kept(self, folder: str) -> Sequence[ArrangementRow]:
         """The arrangements of buffers below a folder."""
         return () if self._database is None else self._database.arrangements.listed(folder)
+
+    def allow(self, states: StateBudget) -> None:
+        """Keep no more for a query than this."""
+        if self._database is not None:
+            self._database.arrangements.allow(states)
 
     def interrupt(self) -> None:
         """End the statement that runs."""

@@ -20,7 +20,7 @@ from executors.duckdb.contents import Contents
 from executors.duckdb.inputs import Inputs, Statements
 from executors.duckdb.sorted_run import Hashes
 from executors.duckdb.sources import source_of
-from executors.duckdb.whole_files import WholeFiles, without
+from executors.duckdb.whole_files import WholeFiles, state_name, without
 from executors.executor import Buffers, Firing, InMemory, Part, range_at
 from executors.rows import WEIGHT, Schema, name_of
 from executors.sql.nodes import step_view, view_of
@@ -65,7 +65,7 @@ class Stepping:
     def run(self) -> pa.Table:
         """The rows of the statement."""
         self.contents.begin()
-        self.arrangements.begin()
+        self.arrangements.begin(self.firing.states)
         try:
             for buffer, moment in self.statement.reads:
                 parts, schema = self._parts(buffer, moment), self.firing.schemas[buffer]
@@ -87,11 +87,13 @@ class Stepping:
         whole = WholeFiles.among(parts, step.schema, names)
         if whole is None or not self.arrangements.are_worth(whole.total):
             return self._filtered(step, parts)
+        if state_name(whole.folder, (names[column] for column, _ in step.key)) in self.firing.states.dropped:
+            return self._filtered(step, parts)
         hashes = self._hashes(step)
         if not hashes.size:
             return self._scan(step.buffer, step.schema, ())
         key = tuple(KeyColumn(names[column], step.schema[column], hashed) for column, hashed in step.key)
-        arranged = self.arrangements.find(self.statements.connection, whole, key, hashes)
+        arranged = self.arrangements.find(self.statements.connection, whole, key, hashes, self.firing.states)
         rest = without(parts, whole.rows.keys() - set(arranged.rest))
         if not arranged.batches:
             return self._filtered(step, rest)

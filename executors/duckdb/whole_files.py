@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from catalog.postgres.storage import Storage
 from dialect.duckdb.rendered import NotWritten
-from executors.executor import InFile, InMemory, Part
+from executors.executor import InFile, InMemory, Part, StateName
 from executors.rows import Schema
 from sources.warehouse.warehouse import buffer_folder
 
@@ -43,6 +44,11 @@ class WholeFiles:
 def without(parts: Sequence[Part], paths: Collection[str]) -> list[Part]:
     """The parts but for those in files with these paths."""
     return [part for part in parts if isinstance(part, InMemory) or path_of(part.uri) not in paths]
+
+
+def state_name(folder: str, columns: Iterable[str]) -> StateName:
+    """What the content of a folder is called that is kept by these columns."""
+    return Path(folder).name, frozenset(columns)
 
 
 def path_of(uri: str) -> str:

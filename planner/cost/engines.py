@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final, TypeAlias
@@ -30,13 +30,15 @@ class Keeping:
     """What an engine keeps to look rows up, which it scans otherwise.
 
     `lookups`: those that it can do by key. `widths`: the bytes of a value, by buffer and column; `beside`: of
-    a row besides. Contents of less than `fewest_rows` are scanned in any case.
+    a row besides. Contents of less than `fewest_rows` are scanned in any case. `most_bytes`: what it keeps
+    for all queries.
     """
 
     lookups: frozenset[Lookup]
     widths: Mapping[int, Mapping[int, float]]
     beside: float
     fewest_rows: float
+    most_bytes: float = inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,11 @@ class EngineLimits:
     def _bytes(self, writes: int, features: Features) -> Vector:
         """About how much memory the rows take that each firing holds at once."""
         return self.row_bytes.get(writes, 0.0) * features.held
+
+
+def most_kept(engines: Iterable[EngineLimits]) -> float:
+    """The bytes that the engines keep for all queries."""
+    return next((engine.keeping.most_bytes for engine in engines if engine.keeping is not None), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from planner.explain.schedule_text import figure, named, rounded
 from planner.firing.states import State
 from planner.state.choose import Decision, StateChoice
 
-_OTHERS: Final = (("half the budget", 0.5), ("twice the budget", 2.0))
+_OTHERS: Final = (("half of that", 0.5), ("twice that", 2.0))
 _UNITS: Final = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 
 
@@ -67,12 +67,13 @@ def _line(plan: DeltaPlan, decision: Decision) -> str:
 
 def _others(choice: StateChoice) -> Iterator[tuple[str, dict[str, Any]]]:
     """What the model says of a period within other budgets, beside this one."""
-    if isinf(choice.budget) or not choice.decisions:
+    if not choice.decisions:
         return
-    here, cost = choice.frontier.at(choice.budget), choice.cost(choice.budget)
+    budget = min(choice.budget, choice.wanted)
+    here, cost = choice.frontier.at(budget), choice.cost(budget)
     assert here is not None, "nothing has to be kept"
     for name, factor in _OTHERS:
-        other = choice.frontier.at(factor * choice.budget)
+        other = choice.frontier.at(factor * budget)
         assert other is not None, "nothing has to be kept"
         yield (
             name,

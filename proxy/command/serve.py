@@ -121,12 +121,11 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
     help="Most memory of what is computed by Gavial itself.",
 )
 @click.option(
-    "--arrangement-space",
+    "--memory-budget",
     type=Size(),
     metavar="SIZE",
-    default="4GB",
-    show_default=True,
-    help="Most memory and disk of rows that Gavial keeps to look them up by key; 0: rows are scanned.",
+    show_default="a quarter of the machine's",
+    help="Most memory and disk of rows that queries keep to look them up by key; 0: rows are scanned.",
 )
 @click.option(
     "--console-port",

@@ -27,9 +27,11 @@ from planner.explain.schedule_text import (
     schedule_text,
     schedule_values,
 )
+from planner.explain.states_text import states_text, states_values
 from planner.explain.steps_text import steps_text, steps_values
 from planner.pace.schedule import Arrivals, Schedule
 from planner.plan import Planned
+from planner.state.choose import StateChoice
 from proxy.judging.period_forecast import PeriodForecast
 from proxy.wire.verdict import Verdict
 
@@ -66,7 +68,7 @@ class Explained:
 
     `is_kept`: whether the plan is the one that the query is computed by; None where there is none yet.
     `status`: that of a query that exists. `measured`: what its parts took under that plan. `from_scratch`:
-    the engines that compute it from all rows of its tables.
+    the engines that compute it from all rows of its tables. `states`: what is kept for it.
     """
 
     query: Query
@@ -74,6 +76,7 @@ class Explained:
     signatures: Signatures
     forecast: PeriodForecast | None
     schedule: Schedule | None
+    states: StateChoice | None
     are_methods_told: bool
     is_kept: bool | None = None
     status: str = "active"
@@ -98,6 +101,8 @@ class Explained:
         blocks += [("Methods", self._methods())] if self.are_methods_told else []
         if "STATE" in explain.options:
             blocks.append(("Looked up", look_ups_text(self.planned.delta)))
+            if self.states is not None:
+                blocks.append(("States", states_text(self.planned.delta, self.states)))
         blocks += self._scheduled(explain) if self.forecast else []
         blocks.append(("Steps", steps_text(self.planned.delta)))
         shown = (f"  {title}:\n" + indent(block.rstrip("\n"), "    ") for title, block in blocks)
@@ -185,6 +190,8 @@ class Explained:
                 values["looked_up"] = look_ups_values(self.planned.delta)
         elif explain.costs and self.from_scratch:
             values["from_scratch"] = engines_values(self.planned.delta, self.from_scratch)
+        if "STATE" in explain.options and self.states is not None:
+            values["states"] = states_values(self.planned.delta, self.states)
         values["steps"] = steps_values(self.planned.delta)
         if "VERBOSE" in explain.options:
             values["looked_up"] = look_ups_values(self.planned.delta)

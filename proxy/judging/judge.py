@@ -85,9 +85,10 @@ def judge(question: Question, signatures: Signatures, engine: Engine) -> Verdict
         engines = engine.engines(maintainable.planned.delta, maintainable.schemas, bound.environment)
         forecast = read_period_forecast(question.figures, question.statistics, options, engines)
     paces = question.plan["paces"] if question.plan is not None and as_kept is not None else None
-    schedule = (
-        forecast.schedule(maintainable, statistics, paces, to_the_end="CURVE" in asked) if forecast else None
+    foreseen = (
+        forecast.foreseen(maintainable, statistics, paces, to_the_end="CURVE" in asked) if forecast else None
     )
+    schedule = foreseen.schedule if foreseen else None
     known = with_types(signatures, described.types)
     explained = Explained(
         bound.query,
@@ -95,6 +96,7 @@ def judge(question: Question, signatures: Signatures, engine: Engine) -> Verdict
         known,
         forecast,
         schedule,
+        foreseen.states if foreseen else None,
         are_methods_told="METHOD" in options,
         is_kept=None if question.plan is None else as_kept is not None,
         measured=measured_from(question.figures)

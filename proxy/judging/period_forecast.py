@@ -13,8 +13,9 @@ from catalog.queries.paces import Period
 from coordinator.planning.costs import as_known, own_weights_from, weights_by_engine
 from coordinator.planning.expected_rows import expected_arrivals, kinds_of, stated_rows
 from coordinator.planning.planning import Maintainable
+from coordinator.planning.query_states import budget_of, complete_tables
 from planner.algebra.statistics import Statistics
-from planner.cost.engines import Choice, Costs, EngineLimits, OwnWeights
+from planner.cost.engines import Choice, Costs, EngineLimits, OwnWeights, most_kept
 from planner.cost.weights import Weights
 from planner.delta.weighted import DeltaPlan
 from planner.explain.measured_work import MeasuredWork, Took
@@ -24,6 +25,9 @@ from planner.pace.paths import Path, paths
 from planner.pace.schedule import Arrivals, Goal, PathPlan, Schedule, goal_of, is_wish
 from planner.pace.scratch import scratch_choices
 from planner.pace.simulation import Corrections
+from planner.state.choose import StateChoice, options
+from planner.state.keepable import with_news
+from planner.state.together import Known, together
 
 KeptPaces: TypeAlias = Mapping[str, Any]
 """The pace, incrementability and reason of each path of a plan, by its number."""
@@ -38,10 +42,19 @@ _NOTHING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class Foreseen:
+    """How often the parts of a query run, if it is known how many rows arrive, and what is kept for it."""
+
+    schedule: Schedule | None
+    states: StateChoice
+
+
+@dataclass(frozen=True, slots=True)
 class PeriodForecast:
     """A period of the query: what comes, and what work takes.
 
     `sources`: where what is known of arrivals comes from, in words.
+    `budget`: the bytes that it may keep; `complete`: the tables that bring nothing any more.
     The corrections, the weights of single subplans and the work from scratch are those of the plan that is
     kept.
     """
@@ -55,31 +68,45 @@ class PeriodForecast:
     corrections: Corrections
     own: OwnWeights
     recompute_work: float | None
+    budget: float
+    complete: frozenset[TableName]
 
-    def schedule(
+    def foreseen(
         self,
         maintainable: Maintainable,
         statistics: Statistics,
         kept: KeptPaces | None,
         *,
         to_the_end: bool,
-    ) -> Schedule | None:
-        """How often its parts run; None where it is not known how many rows will arrive.
+    ) -> Foreseen:
+        """What it keeps, and how often its parts run; no schedule where it is not known how many rows arrive.
 
         `kept`: those of the plan, if it is the one that the query is computed by. Others are searched for.
         """
-        if not any(arrival.changed for arrival in self.arrivals.values()):
-            return None
         plan = maintainable.planned.delta
         is_kept = kept is not None
         corrections, own = (self.corrections, self.own) if is_kept else ({}, {})
         costs = replace(self.costs, own=own)
         simulation = simulated(plan, statistics, self.arrivals, costs, corrections)
+        if not any(arrival.changed for arrival in self.arrivals.values()):
+            news = with_news(simulation, self.complete)
+            every = options(news, (1,) * len(news.paths), {}, self.goal.recomputes)
+            return Foreseen(None, every.within(self.budget))
         knobs = knobs_of(self.goal.paces, simulation)
         recompute = self.recompute_work if is_kept else None
-        optimised = scheduled(simulation, self.goal, knobs, to_the_end=to_the_end, recompute_work=recompute)
+        foreseen = together(
+            simulation,
+            Known(self.complete, {}),
+            lambda _: self.budget,
+            lambda period: scheduled(
+                period, self.goal, knobs, to_the_end=to_the_end, recompute_work=recompute
+            ),
+            self.goal.recomputes,
+        )
         chosen = None if kept is None else kept_paths(plan, kept)
-        return optimised if chosen is None else at_paces(optimised, simulation, chosen)
+        if chosen is None:
+            return Foreseen(foreseen.schedule, foreseen.states)
+        return Foreseen(at_paces(foreseen.schedule, foreseen.simulation, chosen), foreseen.states)
 
     def from_scratch(self, maintainable: Maintainable, statistics: Statistics) -> tuple[Choice, ...]:
         """The engine, and the work, of computing each part from all rows that the tables have now."""
@@ -137,6 +164,8 @@ def read_period_forecast(
         corrections={int(subplan): correction for subplan, correction in figures["corrections"].items()},
         own=own_weights_from(figures["own_weights"]),
         recompute_work=figures["recompute_work"],
+        budget=min(budget_of(options), most_kept(engines)),
+        complete=complete_tables(oids, options, KnownArrivals.of(figures["arrivals"])),
     )
 
 

@@ -119,7 +119,7 @@ EXPLAINED: Final = {
     "ANALYZE": "what a result took beside what was predicted: the trigger fires and the result is waited for",
     "VERBOSE": "the query after each phase of planning",
     "COSTS": "the work of runs; on unless it is switched off",
-    "STATE": "what each part of the query looks up by key, and what it scans",
+    "STATE": "what each part looks up by key, what of that is kept, and what other budgets would change",
     "SHARING": "nothing yet; a NOTICE says so",
     "CURVE": "what each goal costs ([goals.md](goals.md))",
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +19,16 @@ from dialect.expressions.environment import DEFAULT
 from executors.duckdb.arrangements import Room
 from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import NotComputed
-from executors.executor import Buffers, Firing, Outcome
+from executors.executor import Buffers, Firing, Outcome, StateBudget
 from executors.reference.executor import ReferenceExecutor
 from executors.reference.firing import Changes
-from executors.rows import Schema
+from executors.rows import Schema, name_of
 from executors.spark.executor import spark_schemas
 from planner.algebra.logical import LogicalQuery
 from planner.delta.derive import derive
 from planner.delta.methods import Method
+from planner.delta.weighted import Subplan
+from planner.firing.states import Lookup, looked_up_keys
 from sources.warehouse.warehouse import Warehouse
 from tests.support.planning.random_plans import commits, queries
 from tests.support.planning.replay import Replay
@@ -68,6 +73,35 @@ def test_whatever_is_kept_of_files(tmp_path: Path, is_arranged: bool) -> None:
     """Files are read by several firings, as a whole and in part, and are merged meanwhile."""
     room = Room(tmp_path, 2**28, fewest_rows=0, is_compared=True) if is_arranged else Room(tmp_path, 0)
     executor = OrByDefinition(DuckDBExecutor(1000, 2**28, room, fewest_held_rows=0))
+    in_files = partial(LogsInFiles, warehouse=Warehouse(str(tmp_path)))
+    play(executor, in_files, settings(max_examples=100, deadline=None))
+    assert executor.counts["computed"] > LEAST_COMPUTED * executor.counts.total()
+
+
+class WithBudgets(OrByDefinition):
+    """Each firing may keep another number of bytes, and has to do without other states."""
+
+    random = Random(43)
+
+    def fire(self, firing: Firing, buffers: Buffers) -> Outcome:
+        names = [
+            (f"node-{buffers.query}-{buffer}", frozenset(name_of(column) for column in columns))
+            for buffer, columns in sorted(_lookups(firing.subplan), key=str)
+            if isinstance(buffers, LogsInFiles)
+        ]
+        dropped = frozenset(name for name in names if self.random.random() < 0.4)
+        most = self.random.choice((0.0, 500.0, 5000.0, math.inf))
+        return super().fire(replace(firing, states=StateBudget("q", most, dropped)), buffers)
+
+
+def _lookups(subplan: Subplan) -> frozenset[Lookup]:
+    keyed = looked_up_keys(subplan)
+    return frozenset((buffer, columns) for (buffer, _), keys in keyed.items() for columns in keys)
+
+
+def test_whatever_a_query_may_keep(tmp_path: Path) -> None:
+    room = Room(tmp_path, 2**28, fewest_rows=0, is_compared=True)
+    executor = WithBudgets(DuckDBExecutor(1000, 2**28, room, fewest_held_rows=0))
     in_files = partial(LogsInFiles, warehouse=Warehouse(str(tmp_path)))
     play(executor, in_files, settings(max_examples=100, deadline=None))
     assert executor.counts["computed"] > LEAST_COMPUTED * executor.counts.total()

@@ -14,8 +14,9 @@ from catalog.postgres.schema import TableName
 from dialect.binding.bind import bind
 from planner.delta.weighted import DeltaPlan
 from planner.explain.states_text import states_text
-from planner.pace.choose import simulated
-from planner.pace.schedule import Arrivals
+from planner.pace.choose import scheduled, simulated
+from planner.pace.knobs import knobs_of
+from planner.pace.schedule import Arrivals, Goal
 from planner.pace.scratch import scratch_run
 from planner.pace.simulation import Simulation
 from planner.plan import plan
@@ -23,6 +24,7 @@ from planner.state.choose import Options, Policy, StateChoice, options
 from planner.state.divide import Wish, divided
 from planner.state.frontier import Frontier, Point
 from planner.state.keepable import with_news
+from planner.state.together import Known, together
 from tests.planner.test_delta_plans import planned, snapshot
 from tests.support.planning.cases import FOLDER
 from tests.support.planning.states import costs
@@ -184,3 +186,24 @@ def test_a_budget_is_divided_by_what_each_byte_saves() -> None:
     assert divided(60, wishes) == {"steep": 10, "flat": 50}
     assert divided(inf, wishes) == {"steep": 100, "flat": 50}
     assert divided(inf, {**wishes, "flat": Wish(flat, 40)}) == {"steep": 100, "flat": 0}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_paces_are_chosen_for_the_states_that_the_budget_leaves(share: float) -> None:
+    """The schedule is what its paces cost under its states, which are those that pay at these paces."""
+    delta = planned("q03").delta
+    simulation = period(delta, arrivals(0.1))
+    budget = share * chosen_from(simulation).within(inf).wanted
+    goal = Goal(0.2, 20, recomputes=False)
+    both = together(
+        simulation,
+        Known(frozenset(), {}),
+        lambda _: budget,
+        lambda under: scheduled(under, goal, knobs_of(goal.paces, under)),
+        recomputes=False,
+    )
+    paces = tuple(path.pace for path in both.schedule.paths)
+    assert both.simulation.scanned == both.states.scanned
+    assert both.simulation.simulate(paces).final == pytest.approx(both.schedule.final_work)
+    assert both.states.bytes <= budget
+    assert options(simulation, paces, {}, False).within(budget).scanned == both.states.scanned

@@ -100,7 +100,7 @@ def test_a_kill_while_rows_are_arranged(running: tuple[Gavial, str, Path], step:
         wait_until(lambda: user.execute(kept).rowcount > 0, "nothing is arranged again", seconds=60)
 
 
-@pytest.mark.parametrize("running", [("--arrangement-space", "1MB")], indirect=True, ids=["little room"])
+@pytest.mark.parametrize("running", [("--memory-budget", "1MB")], indirect=True, ids=["little room"])
 def test_a_kill_when_there_is_no_more_room(running: tuple[Gavial, str, Path]) -> None:
     """What is arranged while there is room for it goes when it has grown."""
     killed_at(running, "arrangement: dropped", 1, few_rounds=10)

@@ -22,7 +22,6 @@ from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.stepping import NotComputed
 from executors.executor import Buffers, Firing, Outcome
 from executors.reference.executor import ReferenceEngine, ReferenceExecutor
-from executors.settings import ARRANGEMENT_SPACE
 from executors.spark.executor import SparkExecutor
 from tests.support.answers.drawn_look_ups import DrawnDuckDB
 
@@ -44,7 +43,7 @@ class Engines:
     small: DuckDBExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        room = Room(Path(tempfile.gettempdir()), ARRANGEMENT_SPACE, fewest_rows=0, is_compared=True)
+        room = Room(Path(tempfile.gettempdir()), 1 << 32, fewest_rows=0, is_compared=True)
         self.small = DrawnDuckDB(room, self.random, self.counts)
 
     def close(self) -> None:
