@@ -104,12 +104,14 @@ StateName: TypeAlias = tuple[str, frozenset[str]]
 class StateBudget:
     """What a query may keep to look rows up: so many bytes in all, and nothing of what is `dropped`.
 
-    What several queries keep is paid by one of them.
+    What several queries keep is paid by one of them. `holds_contents`: whether the engine may hold rows that
+    are scanned, in memory that no query pays for.
     """
 
     query: str = ""
     most_bytes: float = math.inf
     dropped: frozenset[StateName] = frozenset()
+    holds_contents: bool = True
 
 
 UNBOUNDED: Final = StateBudget()

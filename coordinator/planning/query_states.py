@@ -46,13 +46,13 @@ def complete_tables(
     return frozenset(declared | quiet)
 
 
-def state_budget(work: Work, choice: StateChoice) -> StateBudget:
-    """What the engine may keep for the query."""
+def state_budget(work: Work, choice: StateChoice, is_bounded: bool = False) -> StateBudget:
+    """What the engine may keep for the query; where its owner bounds that, nothing besides."""
     dropped = frozenset(
         (work.name(buffer), frozenset(work.columns(buffer)[column] for column in columns))
         for buffer, columns in choice.scanned
     )
-    return StateBudget(str(work.query), choice.budget, dropped)
+    return StateBudget(str(work.query), choice.budget, dropped, not is_bounded)
 
 
 def measured_states(work: Work, rows: Iterable[ArrangementRow]) -> Mapping[State, int]:

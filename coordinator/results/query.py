@@ -70,13 +70,14 @@ from sources.warehouse.site import CaptureSite
 class QueryStates:
     """What a query keeps to look rows up, what that was chosen from, and the tables that were complete.
 
-    `measured`: the bytes of what it keeps, or has tried to keep.
+    `measured`: the bytes of what it keeps, or has tried to keep. `is_bounded`: by a MEMORY_BUDGET.
     """
 
     choice: StateChoice = field(default_factory=lambda: unchosen(UNLIMITED))
     options: Options | None = None
     complete: frozenset[TableName] = frozenset()
     measured: Mapping[State, int] = field(default_factory=dict)
+    is_bounded: bool = False
 
 
 @dataclass(slots=True)
@@ -137,7 +138,7 @@ class StandingQuery:
     @property
     def state_budget(self) -> StateBudget:
         """What runs may keep for it."""
-        return state_budget(self.work, self.states.choice)
+        return state_budget(self.work, self.states.choice, self.states.is_bounded)
 
     @property
     def begins_from_scratch(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from uuid import UUID
 
 from psycopg import Connection
@@ -13,7 +14,7 @@ from catalog.postgres.schema import TableName
 from catalog.queries.running import Running
 from catalog.queries.states import save_states
 from coordinator.firing.engine import EngineThread
-from coordinator.planning.query_states import budget_of, decided_states, measured_states, state_budget
+from coordinator.planning.query_states import budget_of, decided_states, measured_states
 from coordinator.results.query import QueryStates, StandingQuery
 from executors.executor import StateBudget
 from planner.cost.engines import most_kept
@@ -44,16 +45,21 @@ class StateKeeping:
 
     def keep(self, connection: Connection, standing: StandingQuery, chosen: Together, known: Known) -> None:
         """Keep these from now on, and list them in the catalog; in a transaction that holds the epoch."""
-        standing.states = QueryStates(chosen.states, chosen.options, known.complete, known.measured)
-        self.engine.allow(state_budget(standing.work, chosen.states))
+        is_bounded = standing.states.is_bounded
+        standing.states = QueryStates(
+            chosen.states, chosen.options, known.complete, known.measured, is_bounded
+        )
+        self.engine.allow(standing.state_budget)
         save_states(connection, standing.query.id, decided_states(standing.work, chosen.states))
 
     def before_run(self, connection: Connection, standing: StandingQuery, query: Running) -> None:
         """Decide again where states take more than the budget, or others have taken of it since."""
-        states, estimate = standing.states, standing.estimate
+        is_bounded = isfinite(budget_of(query.options))
+        standing.states = states = replace(standing.states, is_bounded=is_bounded)
+        estimate = standing.estimate
         if states.options is None or estimate is None:
             most = min(budget_of(query.options), most_kept(standing.engines))
-            standing.states = QueryStates(unchosen(most))
+            standing.states = replace(states, choice=unchosen(most))
             return
         measured, every = self._measured(standing), states.options
         is_above = _bytes(states, measured) > states.choice.budget

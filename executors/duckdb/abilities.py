@@ -11,7 +11,7 @@ from dialect.expressions.environment import Environment
 from executors.duckdb.arrangement import BESIDE
 from executors.duckdb.arrangements import FEWEST_ROWS
 from executors.duckdb.compile import LookedUp, Statement, compile_subplan
-from executors.duckdb.widths import width
+from executors.duckdb.widths import arrow_width, width
 from executors.rows import Schema
 from planner.cost.engines import EngineLimits, Keeping
 from planner.cost.weights import IN_PROCESS
@@ -75,7 +75,7 @@ def keeping(statements: Statements, schemas: Mapping[int, Schema], most_bytes: f
         if isinstance(step, LookedUp)
     )
     widths = {
-        buffer: {column: float(width(storage)) for column, storage in schema.items()}
+        buffer: {column: float(arrow_width(storage)) for column, storage in schema.items()}
         for buffer, schema in schemas.items()
     }
     return Keeping(lookups, widths, BESIDE, FEWEST_ROWS, most_bytes)

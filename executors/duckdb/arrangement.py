@@ -30,7 +30,7 @@ from executors.duckdb.sorted_run import (
     run_columns,
     sorted_parts,
 )
-from executors.duckdb.widths import width
+from executors.duckdb.widths import arrow_width
 from executors.rows import WEIGHT
 
 _READ_ROWS: Final = 1 << 18
@@ -94,7 +94,7 @@ class Arrangement:
     @property
     def width(self) -> int:
         """About how many bytes a row takes."""
-        return sum(map(width, self.columns.values())) + BESIDE
+        return sum(map(arrow_width, self.columns.values())) + BESIDE
 
     def has(self, columns: Mapping[str, Storage]) -> bool:
         """Whether these columns are among its own, stored in the same way."""

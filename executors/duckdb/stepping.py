@@ -143,7 +143,8 @@ class Stepping:
         self.rows_read += sum(part.rows for part in parts)
         if self.rows_read > READ_TO_CHANGED * self.most_rows:
             raise NotComputed(f"{self.rows_read} rows to read")
-        sql = source_of(parts, schema, self.buffers.names(buffer), self.inputs, self.contents)
+        contents = self.contents if self.firing.states.holds_contents else None
+        sql = source_of(parts, schema, self.buffers.names(buffer), self.inputs, contents)
         return consolidated(Relation(sql, schema)).sql if self.firing.consolidate else sql
 
     def _select(self, sql: str) -> pa.Table:
