@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from uuid import UUID
 
 from psycopg import Connection
@@ -66,7 +66,9 @@ class StateKeeping:
         if is_above:
             paces = tuple(path.pace for path in estimate.schedule.paths)
             period = with_news(replace(estimate.simulation, scanned=frozenset()), states.complete)
-            every = options(period, paces, measured, estimate.schedule.goal.recomputes)
+            schedule = estimate.schedule
+            recompute = schedule.recompute_work if schedule.goal.recomputes else inf
+            every = options(period, paces, measured, recompute)
         budget = self.budget(standing, query)(every)
         if not is_above and budget == states.choice.budget:
             return

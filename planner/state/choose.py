@@ -112,17 +112,20 @@ class Options:
 
 
 def options(
-    simulation: Simulation, paces: Pacing, measured: Mapping[State, int], recomputes: bool = True
+    simulation: Simulation,
+    paces: Pacing,
+    measured: Mapping[State, int],
+    recompute_work: float | None = None,
 ) -> Options:
     """What may be chosen for the query of a simulation, whose runs have these paces.
 
-    `measured`: the bytes of states as they are or were. `recomputes`: whether a run may compute everything
-    from scratch.
+    `measured`: the bytes of states as they are or were. `recompute_work`: what computing everything from
+    scratch takes, if not what the model says; infinite where no run may do that.
     """
     states = keepable(simulation, measured)
     if not states:
         return Options((), {}, FREE)
-    prices = priced(simulation, paces, states, recomputes)
+    prices = priced(simulation, paces, states, recompute_work)
     return Options(states, prices.worth, best(prices.root, Output.CHANGE))
 
 

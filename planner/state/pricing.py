@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Final
 
 import numpy as np
 
+from planner.cost.constants import LEAST
 from planner.cost.row_counts import Vector
 from planner.firing.states import Lookup, State
 from planner.pace.scratch import scratch_choices
@@ -43,12 +45,15 @@ class Priced:
     worth: Mapping[State, Worth]
 
 
-def priced(simulation: Simulation, paces: Pacing, states: tuple[Keepable, ...], recomputes: bool) -> Priced:
+def priced(
+    simulation: Simulation, paces: Pacing, states: tuple[Keepable, ...], recompute_work: float | None = None
+) -> Priced:
     """The operators of the plan in a period with these paces.
 
-    A subplan emits its change with the look-ups of its states, or by scanning them all; `recomputes`: or the
-    query computes everything from scratch, for which nothing is kept. A state that several subplans look up
-    stands beside the result, so that it is paid once.
+    A subplan emits its change with the look-ups of its states, or by scanning them all; or the query computes
+    everything from scratch, for which nothing is kept: that takes `recompute_work`, without it what the model
+    says, and is not done where it is infinite. A state that several subplans look up stands beside the
+    result, so that it is paid once.
     """
     works = _works(simulation, paces, ())
     saves = {one.state: _saved(simulation, paces, works, [one]) for one in states}
@@ -63,12 +68,15 @@ def priced(simulation: Simulation, paces: Pacing, states: tuple[Keepable, ...], 
     shared = [one for one in states if len(one.uses.by) > 1]
     contents = {one.state: _content(one, worth[one.state]) for one in states}
     below: dict[int, Operator] = {}
-    scratch = [choice.work for choice in scratch_choices(simulation)]
+    scratch = np.array([choice.work for choice in scratch_choices(simulation)])
+    recomputes = recompute_work is None or isfinite(recompute_work)
+    if recompute_work is not None and recomputes:
+        scratch = scratch * (recompute_work / max(float(scratch.sum()), LEAST))
     for place, subplan in enumerate(simulation.plan.subplans):
         own = [one for one in states if one.uses.by == {subplan.writes}]
         inputs = tuple(below.pop(buffer) for buffer in subplan.reads if buffer in below)
         scanning = works[place] + _saved(simulation, paces, works, own)[place]
-        actions = _actions(float(works[place]), float(scanning), scratch[place], len(inputs), len(own))
+        actions = _actions(float(works[place]), float(scanning), float(scratch[place]), len(inputs), len(own))
         operands = (*inputs, *(contents[one.state] for one in own))
         below[subplan.writes] = Operator(f"subplan {subplan.writes}", actions, operands)
     return Priced(_root(tuple(below.values()), [contents[one.state] for one in shared], recomputes), worth)

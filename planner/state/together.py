@@ -40,7 +40,7 @@ def together(
     known: Known,
     budget: Budget,
     search: Callable[[Simulation], Schedule],
-    recomputes: bool,
+    recompute_work: float | None,
 ) -> Together:
     """The states for one run, the schedule under these, and the states for the paces of that.
 
@@ -48,7 +48,7 @@ def together(
     """
 
     def chosen(paces: Pacing) -> tuple[Options, StateChoice]:
-        every = options(with_news(simulation, known.complete), paces, known.measured, recomputes)
+        every = options(with_news(simulation, known.complete), paces, known.measured, recompute_work)
         return every, every.within(budget(every))
 
     every, states = chosen((1,) * len(simulation.paths))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from catalog.capture.arrivals import KnownArrivals
@@ -90,7 +91,7 @@ class PeriodForecast:
         simulation = simulated(plan, statistics, self.arrivals, costs, corrections)
         if not any(arrival.changed for arrival in self.arrivals.values()):
             news = with_news(simulation, self.complete)
-            every = options(news, (1,) * len(news.paths), {}, self.goal.recomputes)
+            every = options(news, (1,) * len(news.paths), {}, None if self.goal.recomputes else inf)
             return Foreseen(None, every.within(self.budget))
         knobs = knobs_of(self.goal.paces, simulation)
         recompute = self.recompute_work if is_kept else None
@@ -101,7 +102,7 @@ class PeriodForecast:
             lambda period: scheduled(
                 period, self.goal, knobs, to_the_end=to_the_end, recompute_work=recompute
             ),
-            self.goal.recomputes,
+            recompute if self.goal.recomputes else inf,
         )
         chosen = None if kept is None else kept_paths(plan, kept)
         if chosen is None:
