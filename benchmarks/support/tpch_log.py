@@ -36,7 +36,7 @@ def progressive(directory: Path, scale: float, steps: int) -> Laboratory:
         table = made.tables[name]
         rows = pa.concat_tables(read_table(source, table, made.environment))
         names = [f"a{number}" for number in range(1, len(table.columns) + 1)]
-        known[name] = TableStatistics(float(rows.num_rows), _spreads(rows))
+        known[name] = TableStatistics(float(rows.num_rows), spreads(rows))
         manifest += _sealed(made.warehouse, table_buffer(oid), rows.rename_columns(names), steps)
     return replace(made, manifest=tuple(manifest), statistics=Statistics(known))
 
@@ -70,7 +70,7 @@ def _sealed(warehouse: Warehouse, buffer: str, rows: pa.Table, steps: int) -> It
             yield warehouse.seal(buffer, stamped(part, step), step - 1, step, 1)
 
 
-def _spreads(rows: pa.Table) -> dict[int, ColumnStatistics]:
+def spreads(rows: pa.Table) -> dict[int, ColumnStatistics]:
     """What ANALYZE would find at the end, columns by their attribute numbers."""
     return {number: _spread(rows.column(number - 1)) for number in range(1, rows.num_columns + 1)}
 
