@@ -18,6 +18,7 @@ from executors.duckdb.database import open_database
 from executors.duckdb.executor import DuckDBExecutor
 from executors.duckdb.sorted_run import Hashes
 from executors.duckdb.whole_files import WholeFiles
+from executors.executor import UNBOUNDED, StateBudget
 from executors.settings import IN_PROCESS_MEMORY
 
 
@@ -52,16 +53,17 @@ class DrawnArrangements(Arrangements):
         files: WholeFiles,
         key: tuple[KeyColumn, ...],
         hashes: Hashes,
+        states: StateBudget = UNBOUNDED,
     ) -> Found:
         """What was arranged of other files for other look-ups must not be found."""
         service = self._random.choice(SERVICES)
         self._counts[service] += 1
         match service:
             case Service.ARRANGED:
-                return super().find(connection, files, key, hashes)
+                return super().find(connection, files, key, hashes, states)
             case Service.IN_PART:
                 some = {path: rows for path, rows in files.rows.items() if self._random.random() < 0.5}
-                found = super().find(connection, replace(files, rows=some), key, hashes)
+                found = super().find(connection, replace(files, rows=some), key, hashes, states)
                 return replace(found, rest=(*found.rest, *(path for path in files.rows if path not in some)))
             case Service.SCANNED:
                 return Found((), tuple(files.rows))
