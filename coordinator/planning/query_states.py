@@ -16,7 +16,7 @@ from dialect.statements.expectations import rows_expected
 from dialect.statements.sizes import UNLIMITED, parse_size
 from executors.executor import StateBudget, StateName
 from executors.rows import name_of
-from planner.firing.states import State, states_of
+from planner.firing.states import State
 from planner.state.choose import StateChoice
 
 COMPLETE_AFTER: Final = timedelta(days=7)
@@ -55,13 +55,15 @@ def state_budget(work: Work, choice: StateChoice, is_bounded: bool = False) -> S
     return StateBudget(str(work.query), choice.budget, dropped, not is_bounded)
 
 
-def measured_states(work: Work, rows: Iterable[ArrangementRow]) -> Mapping[State, int]:
-    """The bytes of those of the query's states that the engine keeps, or tried to keep."""
+def measured_states(
+    work: Work, states: Iterable[State], rows: Iterable[ArrangementRow]
+) -> Mapping[State, int]:
+    """The bytes of those of these states of the query that the engine keeps, or tried to keep."""
     sizes: dict[StateName, int] = {}
     for row in rows:
         name = row.buffer, frozenset(row.key)
         sizes[name] = max(sizes.get(name, 0), row.bytes if row.kept else row.predicted_bytes)
-    return {state: sizes[name] for state in states_of(work.plan) if (name := _name(work, state)) in sizes}
+    return {state: sizes[name] for state in states if (name := _name(work, state)) in sizes}
 
 
 def decided_states(work: Work, choice: StateChoice) -> Sequence[DecidedState]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from uuid import UUID
@@ -18,7 +18,7 @@ from coordinator.planning.query_states import budget_of, decided_states, measure
 from coordinator.results.query import QueryStates, StandingQuery
 from executors.executor import StateBudget
 from planner.cost.engines import most_kept
-from planner.firing.states import State
+from planner.firing.states import State, states_of
 from planner.state.choose import options, unchosen
 from planner.state.divide import Wish
 from planner.state.keepable import with_news
@@ -35,7 +35,7 @@ class StateKeeping:
 
     def known(self, standing: StandingQuery, complete: frozenset[TableName]) -> Known:
         """What is known of a query's states."""
-        return Known(complete, self._measured(standing))
+        return Known(complete, self._measured(standing, states_of(standing.work.plan)))
 
     def budget(self, standing: StandingQuery, query: Running) -> Budget:
         """What the query gets of the process's budget, by what it could do with it."""
@@ -61,7 +61,8 @@ class StateKeeping:
             most = min(budget_of(query.options), most_kept(standing.engines))
             standing.states = replace(states, choice=unchosen(most))
             return
-        measured, every = self._measured(standing), states.options
+        every = states.options
+        measured = self._measured(standing, (one.state for one in every.states))
         is_above = _bytes(states, measured) > states.choice.budget
         if is_above:
             paces = tuple(path.pace for path in estimate.schedule.paths)
@@ -85,9 +86,9 @@ class StateKeeping:
         for query in queries:
             self.engine.allow(StateBudget(str(query), 0.0))
 
-    def _measured(self, standing: StandingQuery) -> Mapping[State, int]:
-        """The bytes of what is kept, and of what was when it was dropped."""
-        now = measured_states(standing.work, self.engine.kept(self.site.warehouse.root))
+    def _measured(self, standing: StandingQuery, states: Iterable[State]) -> Mapping[State, int]:
+        """The bytes of those of the states that are kept, or were when they were dropped."""
+        now = measured_states(standing.work, states, self.engine.kept(self.site.warehouse.root))
         return {**standing.states.measured, **now}
 
 

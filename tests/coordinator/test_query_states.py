@@ -88,8 +88,10 @@ def test_states_are_called_as_the_engine_calls_them() -> None:
     [(buffer, columns)] = list(uses.lookups)[:1]
     name = work.name(buffer), frozenset(work.columns(buffer)[column] for column in columns)
     rows = [row(name[0], sorted(name[1]), True, 40), row("table-99", ["a1"], True, 3)]
-    assert measured_states(work, rows) == {state: 40}
-    assert measured_states(work, [row(name[0], sorted(name[1]), False, 0)]) == {state: 7}
+    every = states_of(work.plan)
+    assert measured_states(work, every, rows) == {state: 40}
+    assert measured_states(work, every, [row(name[0], sorted(name[1]), False, 0)]) == {state: 7}
+    assert measured_states(work, (), rows) == {}
 
 
 def test_what_is_dropped_is_told_to_the_engine_and_what_is_decided_to_the_catalog() -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from pathlib import Path as Directory
 from random import Random
 from typing import Final, TypeAlias
@@ -27,10 +28,11 @@ from catalog.postgres.storage import stored_column
 from catalog.postgres.types import SqlType
 from coordinator.firing.batches import BatchIndex
 from coordinator.firing.query_run import QueryRun
-from coordinator.firing.work import NOTHING_READ, Offsets
+from coordinator.firing.work import NOTHING_READ, Offsets, Work
 from coordinator.planning.planning import Bound, bind_view, taken_on
 from coordinator.planning.prepared import Prepared, prepare_planned
 from coordinator.publish.publishing import apply_changes
+from executors.executor import StateBudget
 from executors.reference.arrow import as_arrow
 from executors.reference.values.values import Row
 from executors.rows import arrow_schema
@@ -39,6 +41,7 @@ from executors.spark.executor import SparkEngine
 from planner.algebra.columns import numbers_after
 from planner.algebra.statistics import Statistics
 from planner.delta.methods import METHODS, Method
+from planner.firing.states import states_of
 from planner.optimise.optimise import stages
 from planner.pace.paths import Path, paths
 from planner.plan import Planned, plan
@@ -52,6 +55,7 @@ from tests.support.planning.random_queries import RandomQueries
 from tests.support.planning.random_tables import SCHEMA, RandomTable, RandomTables, random_tables
 
 COMMITS: Final = 4
+BUDGETS: Final = (0.0, 1_000.0, 20_000.0, inf)
 LARGE: Final = 1_000_000
 MOST_SUBPLANS: Final = 12
 OF_DATA: Final = ("21", "22")
@@ -222,6 +226,7 @@ class Player:
             warehouse=self.warehouse,
             number=position,
             consolidate=from_scratch,
+            states=some_states(work, Random(position)),
         )
         fired = query_run.fire(position, due)
         query.made, query.offsets = [*made, *fired.batches], fired.offsets
@@ -289,3 +294,14 @@ def _planned(bound: Bound, random: Random) -> tuple[Planned, str]:
 
 def _is_large(planned: Planned) -> bool:
     return rows_and_work(planned.optimised.plan)[1] > LARGE or len(planned.delta.subplans) > MOST_SUBPLANS
+
+
+def some_states(work: Work, random: Random) -> StateBudget:
+    """A budget, and states that are done without: neither may change a row."""
+    lookups = {lookup for uses in states_of(work.plan).values() for lookup in uses.lookups}
+    names = sorted(
+        (work.name(buffer), sorted(work.columns(buffer)[column] for column in columns))
+        for buffer, columns in lookups
+    )
+    dropped = frozenset((name, frozenset(columns)) for name, columns in names if random.random() < 0.3)
+    return StateBudget(str(work.query), random.choice(BUDGETS), dropped, random.random() < 0.5)
