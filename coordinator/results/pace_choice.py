@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Final
 from uuid import UUID
 
@@ -130,7 +129,8 @@ class PaceChoice:
             states,
             self._states.budget(standing, query),
             lambda period: scheduled(period, goal, knobs, recompute_work=recompute),
-            recompute if goal.recomputes else inf,
+            goal,
+            recompute,
         )
         schedule = chosen.schedule
         comes = any(arriving.changed for arriving in arrivals.values())

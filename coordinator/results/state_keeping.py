@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import isfinite
 from uuid import UUID
 
 from psycopg import Connection
@@ -22,7 +22,7 @@ from planner.firing.states import State, states_of
 from planner.state.choose import options, unchosen
 from planner.state.divide import Wish
 from planner.state.keepable import with_news
-from planner.state.together import Budget, Known, Together
+from planner.state.together import Budget, Known, Together, recomputing
 from sources.warehouse.site import CaptureSite
 
 
@@ -68,7 +68,7 @@ class StateKeeping:
             paces = tuple(path.pace for path in estimate.schedule.paths)
             period = with_news(replace(estimate.simulation, scanned=frozenset()), states.complete)
             schedule = estimate.schedule
-            recompute = schedule.recompute_work if schedule.goal.recomputes else inf
+            recompute = recomputing(estimate.simulation, schedule.goal, schedule.recompute_work)
             every = options(period, paces, measured, recompute)
         budget = self.budget(standing, query)(every)
         if not is_above and budget == states.choice.budget:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TypeAlias
 
 from catalog.postgres.schema import TableName
 from planner.firing.states import State
-from planner.pace.schedule import Schedule
+from planner.pace.schedule import Goal, Schedule, is_wish
 from planner.pace.simulation import Pacing, Simulation
 from planner.state.choose import Options, StateChoice, options
 from planner.state.keepable import with_news
@@ -35,11 +36,22 @@ class Together:
     states: StateChoice
 
 
+def recomputing(simulation: Simulation, goal: Goal, work: float | None) -> float | None:
+    """What computing everything from scratch takes (None: as the model says) in place of keeping states.
+
+    It is infinite where no run does that, where early runs are wished for, which leave little for the
+    trigger, and where it is a guess what comes: fewer rows would be worked by their states alone.
+    """
+    is_known = any(arriving.changed for arriving in simulation.arrivals.values())
+    return work if goal.recomputes and is_known and not is_wish(goal) else inf
+
+
 def together(
     simulation: Simulation,
     known: Known,
     budget: Budget,
     search: Callable[[Simulation], Schedule],
+    goal: Goal,
     recompute_work: float | None,
 ) -> Together:
     """The states for one run, the schedule under these, and the states for the paces of that.
@@ -47,8 +59,10 @@ def together(
     Where these are others, there is another schedule under them; what would follow from that changes little.
     """
 
+    recompute = recomputing(simulation, goal, recompute_work)
+
     def chosen(paces: Pacing) -> tuple[Options, StateChoice]:
-        every = options(with_news(simulation, known.complete), paces, known.measured, recompute_work)
+        every = options(with_news(simulation, known.complete), paces, known.measured, recompute)
         return every, every.within(budget(every))
 
     every, states = chosen((1,) * len(simulation.paths))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Any, Final, TypeAlias
 
 from catalog.capture.arrivals import KnownArrivals
@@ -28,7 +27,7 @@ from planner.pace.scratch import scratch_choices
 from planner.pace.simulation import Corrections
 from planner.state.choose import StateChoice, options
 from planner.state.keepable import with_news
-from planner.state.together import Known, together
+from planner.state.together import Known, recomputing, together
 
 KeptPaces: TypeAlias = Mapping[str, Any]
 """The pace, incrementability and reason of each path of a plan, by its number."""
@@ -91,7 +90,7 @@ class PeriodForecast:
         simulation = simulated(plan, statistics, self.arrivals, costs, corrections)
         if not any(arrival.changed for arrival in self.arrivals.values()):
             news = with_news(simulation, self.complete)
-            every = options(news, (1,) * len(news.paths), {}, None if self.goal.recomputes else inf)
+            every = options(news, (1,) * len(news.paths), {}, recomputing(simulation, self.goal, None))
             return Foreseen(None, every.within(self.budget))
         knobs = knobs_of(self.goal.paces, simulation)
         recompute = self.recompute_work if is_kept else None
@@ -102,7 +101,8 @@ class PeriodForecast:
             lambda period: scheduled(
                 period, self.goal, knobs, to_the_end=to_the_end, recompute_work=recompute
             ),
-            recompute if self.goal.recomputes else inf,
+            self.goal,
+            recompute,
         )
         chosen = None if kept is None else kept_paths(plan, kept)
         if chosen is None:

@@ -24,7 +24,7 @@ from planner.state.choose import Options, Policy, StateChoice, options
 from planner.state.divide import Wish, divided
 from planner.state.frontier import Frontier, Point
 from planner.state.keepable import with_news
-from planner.state.together import Known, together
+from planner.state.together import Known, recomputing, together
 from tests.planner.test_delta_plans import planned, snapshot
 from tests.support.planning.cases import FOLDER
 from tests.support.planning.states import costs
@@ -200,7 +200,8 @@ def test_paces_are_chosen_for_the_states_that_the_budget_leaves(share: float) ->
         Known(frozenset(), {}),
         lambda _: budget,
         lambda under: scheduled(under, goal, knobs_of(goal.paces, under)),
-        inf,
+        goal,
+        None,
     )
     paces = tuple(path.pace for path in both.schedule.paths)
     assert both.simulation.scanned == both.states.scanned
@@ -218,3 +219,15 @@ def test_what_computing_from_scratch_was_seen_to_take_decides() -> None:
     assert chosen_from(simulation, 1e-3).within(inf).bytes == 0
     assert every.within(0.1 * wanted).bytes == 0
     assert 0 < chosen_from(simulation, inf).within(0.1 * wanted).bytes <= 0.1 * wanted
+
+
+def test_states_are_given_up_for_recomputing_only_where_it_is_known_what_comes() -> None:
+    """And where nothing has to be done early: what is left for the trigger is then worked by states."""
+    delta = planned("q08").delta
+    once, early, linear = Goal(1.0, 20), Goal(0.1, 20), Goal(1.0, 20, recomputes=False)
+    known, unknown = period(delta, arrivals(SHARE)), period(delta, {})
+    assert recomputing(known, once, 0.5) == 0.5
+    assert recomputing(known, once, None) is None
+    assert recomputing(known, early, 0.5) == inf
+    assert recomputing(known, linear, 0.5) == inf
+    assert recomputing(unknown, once, 0.5) == inf
