@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tests.support.answers.answering import check, refresh
-from tests.support.running.servers import Server, gavial
+from tests.support.running.servers import Server, gavial, wait_until
 from tests.support.running.standing_databases import fresh_database, session
 
 pytestmark = pytest.mark.service
@@ -74,4 +74,5 @@ def test_results_are_exact_whatever_computes_them(postgres18: Server) -> None:
             engine for (engine,) in user.execute("SELECT DISTINCT engine FROM gavial.measurements").fetchall()
         }
         assert engines >= {"DuckDB", "Spark"}
-        assert user.execute("SELECT FROM gavial.states WHERE kept AND uses > 0").rowcount > 0
+        used = "SELECT FROM gavial.states WHERE kept AND uses > 0"
+        wait_until(lambda: user.execute(used).rowcount > 0, "nothing was looked up", seconds=60)

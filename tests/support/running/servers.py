@@ -234,7 +234,7 @@ def postgres(
         finally:
             server.stop()
     finally:
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)  # Java may still be removing its own files
 
 
 def give(content: bytes, path: Path) -> None:
@@ -340,4 +340,4 @@ def gavial(
     finally:
         running.kill()
         wait_until(lambda: not processes_below(home), "the embedded server outlives gavial")
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)  # Java may still be removing its own files
