@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from executors.executor import InMemory, Outcome, Part
-from executors.rows import WEIGHT, Schema, arrow_schema, name_of
+from executors.rows import WEIGHT, Schema, arrow_schema, name_of, summed
 from planner.firing.passed import Passed
 
 
@@ -21,9 +20,7 @@ def pass_on(passed: Passed, parts: Sequence[Part], schema: Schema) -> Outcome | 
     rows = pa.concat_tables(tables)
     columns = {name_of(new): rows[name_of(old)] for new, old in passed.columns.items()}
     renamed = pa.table({**columns, WEIGHT: rows[WEIGHT]})
-    sums = renamed.group_by(list(columns), use_threads=False).aggregate([(WEIGHT, "sum")])
-    sums = sums.rename_columns([*columns, WEIGHT])
-    return Outcome(sums.filter(pc.not_equal(sums[WEIGHT], 0)).cast(target), rows.num_rows, 0)
+    return Outcome(summed(renamed).cast(target), rows.num_rows, 0)
 
 
 def _is_plain(type: pa.DataType) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog.postgres.storage import Storage
 from sources.decode.arrow import arrow_type
@@ -29,3 +30,14 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     """The schema of rows in memory."""
     columns = [pa.field(name_of(column), arrow_type(storage)) for column, storage in schema.items()]
     return pa.schema([*columns, pa.field(WEIGHT, pa.int64(), nullable=False)])
+
+
+def summed(rows: pa.Table) -> pa.Table:
+    """Each different row once, with the sum of its weights; none is left of those whose sum is 0.
+
+    Values are told apart as Arrow does, which compares no lists.
+    """
+    columns = [name for name in rows.column_names if name != WEIGHT]
+    sums = rows.group_by(columns, use_threads=False).aggregate([(WEIGHT, "sum")])
+    named = sums.rename_columns([*columns, WEIGHT])
+    return named.filter(pc.not_equal(named[WEIGHT], 0))

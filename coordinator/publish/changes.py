@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from executors.rows import summed
 from sources.warehouse.warehouse import WEIGHT
 
 SLICE_ROWS: Final = 100_000
@@ -49,10 +50,7 @@ class Changes:
         if not tables:
             return self
         rows = pa.concat_tables(tables)
-        columns = [name for name in rows.column_names if name != WEIGHT]
-        sums = rows.group_by(columns, use_threads=False).aggregate([(WEIGHT, "sum")])
-        left = sums.rename_columns([*columns, WEIGHT]).filter(pc.not_equal(sums[f"{WEIGHT}_sum"], 0))
-        return Changes.of(left.select(rows.column_names).cast(rows.schema))
+        return Changes.of(summed(rows).select(rows.column_names).cast(rows.schema))
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """All of these columns, so little at a time that its text fits into memory."""
